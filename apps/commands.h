@@ -1,0 +1,21 @@
+// The sub-commands of `inferno`: one file each. setup_x() declares a command's options on `app` and returns what
+// runs it; that returns the process's exit code (0 ok; 1 load, run or resource error; 2 usage or an absent backend).
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace inferno::apps {
+
+using Run = std::function<int()>;
+
+Run setup_generate(CLI::App& app);
+Run setup_inspect(CLI::App& app);
+Run setup_tokenize(CLI::App& app);
+Run setup_logits(CLI::App& app);
+
+// Programs of their own name, installed as links to `inferno`.
+Run setup_model_generate(CLI::App& app);
+Run setup_tokenizer_demo(CLI::App& app);
+
+}  // namespace inferno::apps

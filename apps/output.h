@@ -1,0 +1,29 @@
+// How commands speak: results on stdout, everything else on stderr, exit codes in one place.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace inferno::apps {
+
+// 2 for usage and absent backends, else 1.
+int exit_code(ErrorCode code);
+
+// "error: …" on stderr, in red on a terminal. Returns the exit code.
+int fail(const Error& error);
+void warn(std::string_view message);
+
+// Writes and flushes stdout; false once anything went wrong (a full disk, a closed pipe), so that the command can
+// end with exit code 1. `finish_stdout` gives that code and says why.
+bool write_stdout(std::string_view text);
+int finish_stdout();
+
+bool stdout_is_terminal();
+bool stderr_is_terminal();
+// Honours NO_COLOR and TERM=dumb. The text as it is when colour is off.
+std::string dim(std::string_view text, bool on_stderr);
+std::string red(std::string_view text, bool on_stderr);
+
+}  // namespace inferno::apps

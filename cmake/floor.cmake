@@ -1,0 +1,19 @@
+# add_floor(name USES floor... [LINKS library...])
+#
+# Makes the library inferno_<name> of every .cpp below the calling folder. USES is the list of floors that its
+# files may include, besides its own and base; tools/check_floors.py holds it against the #includes.
+# `NO_BASE` marks the one floor that may not even include base (kernels).
+function(add_floor name)
+  cmake_parse_arguments(FLOOR "NO_BASE" "" "USES;LINKS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  add_library(inferno_${name} STATIC ${sources})
+  target_include_directories(inferno_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(inferno_${name} PRIVATE inferno_options)
+  foreach(used ${FLOOR_USES})
+    target_link_libraries(inferno_${name} PUBLIC inferno_${used})
+  endforeach()
+  if(NOT FLOOR_NO_BASE AND NOT name STREQUAL "base")
+    target_link_libraries(inferno_${name} PUBLIC inferno_base)
+  endif()
+  target_link_libraries(inferno_${name} PUBLIC ${FLOOR_LINKS})
+endfunction()

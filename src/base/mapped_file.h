@@ -1,0 +1,33 @@
+// A read-only memory-mapped file.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/result.h"
+
+namespace inferno {
+
+class MappedFile {
+ public:
+  // Maps a regular file. Refuses directories, FIFOs, devices and sockets by name without blocking on them.
+  // An empty file maps to an empty span. Errors name the path and the operating system's reason.
+  static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
+
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  const std::string& path() const { return path_; }
+
+ private:
+  MappedFile() = default;
+  std::string path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace inferno

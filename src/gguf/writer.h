@@ -1,0 +1,62 @@
+// gguf::Writer: makes GGUF v3 files: for tests, the quantizer and synthetic models.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/file.h"
+#include "tensor/tensor.h"
+
+namespace inferno::gguf {
+
+class Writer {
+ public:
+  explicit Writer(uint32_t alignment = 32) : alignment_(alignment) {}
+
+  // One call per key, in the order they are to stand in the file.
+  void add(std::string_view key, std::string_view value);
+  void add(std::string_view key, const char* value) { add(key, std::string_view(value)); }
+  void add(std::string_view key, bool value);
+  void add(std::string_view key, uint32_t value);
+  void add(std::string_view key, int32_t value);
+  void add(std::string_view key, uint64_t value);
+  void add(std::string_view key, float value);
+  void add(std::string_view key, double value);
+  void add(std::string_view key, std::span<const std::string> values);
+  void add(std::string_view key, std::span<const float> values);
+  void add(std::string_view key, std::span<const int32_t> values);
+  void add(std::string_view key, std::span<const uint32_t> values);
+  // Any value, as read from another file.
+  void add(std::string_view key, const Value& value);
+
+  // Shape outermost first, as Tensor's. The data is copied into the file at save(), so it must live until then.
+  void add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape,
+                  std::span<const std::byte> data);
+
+  // The whole file in memory.
+  std::vector<std::byte> bytes() const;
+  // Writes to a temporary file beside `path`, syncs it and renames it: never half a file.
+  Status save(const std::string& path) const;
+
+ private:
+  struct PendingTensor {
+    std::string name;
+    DType dtype;
+    std::vector<int64_t> shape;
+    std::span<const std::byte> data;
+  };
+  void begin_value(std::string_view key, ValueType type);
+  std::vector<std::byte> header() const;  // up to and including the padding before the data section
+
+  uint32_t alignment_;
+  uint64_t n_keys_ = 0;
+  std::vector<std::byte> metadata_;
+  std::vector<PendingTensor> tensors_;
+};
+
+}  // namespace inferno::gguf

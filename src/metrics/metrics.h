@@ -1,0 +1,49 @@
+// Metrics: the durations of one request's forward passes, in order, and what follows from them. The first pass
+// reads the prompt (prefill), each later one makes one more token (decode).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inferno::metrics {
+
+class Metrics {
+ public:
+  using Duration = std::chrono::nanoseconds;
+
+  // Runs f, records how long it took, returns what it returned.
+  template <class F>
+  decltype(auto) record_timed(F&& f) {
+    const auto start = std::chrono::steady_clock::now();
+    struct Recorder {  // records on return by value, by reference and of void alike
+      Metrics& metrics;
+      std::chrono::steady_clock::time_point start;
+      ~Recorder() { metrics.per_forward_.push_back(std::chrono::steady_clock::now() - start); }
+    } recorder{*this, start};
+    return std::forward<F>(f)();
+  }
+
+  // One sequence's share of a pass that served batch_size sequences; a batch of 0 records nothing.
+  void record_forward_share(Duration batch_wall, size_t batch_size);
+
+  const std::vector<Duration>& per_forward() const { return per_forward_; }
+  // Milliseconds of the first pass; nullopt before there is one.
+  std::optional<double> time_to_first_token_ms() const;
+  // Decode passes per second of decode; nullopt without any (undefined, not zero); 0 if they took no time at all.
+  std::optional<double> decode_tokens_per_second() const;
+
+  // The block that print_summary writes: "metrics:" and its lines, an em dash where a figure is undefined.
+  // with_passes = false leaves out the line per pass.
+  std::string summary(bool with_passes = true) const;
+  // Writes summary() to stdout: the one place where this library prints, because the caller asked it to.
+  void print_summary() const;
+
+ private:
+  std::vector<Duration> per_forward_;
+};
+
+}  // namespace inferno::metrics
