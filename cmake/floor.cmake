@@ -2,10 +2,14 @@
 #
 # Makes the library inferno_<name> of every .cpp below the calling folder. USES is the list of floors that its
 # files may include, besides its own and base; tools/check_floors.py holds it against the #includes.
-# `NO_BASE` marks the one floor that may not even include base (kernels).
+# NO_BASE marks the one floor that may not even include base (kernels).
 function(add_floor name)
   cmake_parse_arguments(FLOOR "NO_BASE" "" "USES;LINKS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(NOT sources)
+    file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp "")
+    set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)
+  endif()
   add_library(inferno_${name} STATIC ${sources})
   target_include_directories(inferno_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(inferno_${name} PRIVATE inferno_options)

@@ -1,0 +1,76 @@
+#include "apps/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/environment.h"
+
+namespace inferno::apps {
+namespace {
+
+int stdout_error = 0;  // the first errno of a failed write
+
+bool colour_wanted(bool on_stderr) {
+  if (environment::get("NO_COLOR") || environment::get("TERM").value_or("dumb") == "dumb") return false;
+  return on_stderr ? stderr_is_terminal() : stdout_is_terminal();
+}
+
+std::string styled(std::string_view text, std::string_view code, bool on_stderr) {
+  if (!colour_wanted(on_stderr)) return std::string(text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+}  // namespace
+
+int exit_code(ErrorCode code) {
+  return code == ErrorCode::kInvalidArgument || code == ErrorCode::kUnavailable ? 2 : 1;
+}
+
+int fail(const Error& error) {
+  const std::string line = styled("error:", "1;31", true) + " " + error.message + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return exit_code(error.code);
+}
+
+void warn(std::string_view message) {
+  const std::string line = styled("warning:", "1;33", true) + " " + std::string(message) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
+bool write_stdout(std::string_view text) {
+  if (stdout_error != 0) return false;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    stdout_error = errno == 0 ? EIO : errno;
+    return false;
+  }
+  return true;
+}
+
+int finish_stdout() {
+  if (stdout_error == 0 && std::fflush(stdout) != 0) stdout_error = errno == 0 ? EIO : errno;
+  if (stdout_error == 0) return 0;
+  // A reader that went away (`| head`) knows why the text ends; anything else is worth a line.
+  if (stdout_error != EPIPE) {
+    return fail(make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error)));
+  }
+  return 1;
+}
+
+bool stdout_is_terminal() {
+  return ::isatty(STDOUT_FILENO) == 1;
+}
+bool stderr_is_terminal() {
+  return ::isatty(STDERR_FILENO) == 1;
+}
+
+std::string dim(std::string_view text, bool on_stderr) {
+  return styled(text, "2", on_stderr);
+}
+std::string red(std::string_view text, bool on_stderr) {
+  return styled(text, "1;31", on_stderr);
+}
+
+}  // namespace inferno::apps
