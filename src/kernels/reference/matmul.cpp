@@ -6,7 +6,7 @@ namespace inferno::kernels::reference {
 namespace {
 
 constexpr int64_t kLanes = 8;     // weight rows at a time: one lane of the panel each
-constexpr int64_t kTileRows = 4;  // activation rows that share a dequantized panel
+constexpr int64_t kTileRows = 8;  // activation rows that share a dequantized panel
 constexpr int64_t kChunk = 256;   // elements of k at a time: a whole number of blocks of every format
 
 struct WeightRows {
