@@ -1,6 +1,6 @@
-// The argument structs of every kernel: raw pointers and sizes, shapes in comments, rows outermost. Kernels do not
-// allocate, log or start threads, and never see anything above them. Activations are float32. A weight row of K
-// elements is row_bytes(dtype, K) bytes; rows follow each other without gaps.
+// The argument structs of every kernel: raw pointers and sizes, shapes in comments, rows outermost. Kernels
+// do not allocate, log or start threads, and never see anything above them. Activations are float32. A weight
+// row of K elements is row_bytes(dtype, K) bytes; rows follow each other without gaps.
 #pragma once
 
 #include <cstdint>
@@ -62,24 +62,24 @@ struct RopeParams {
 // Where a layer's keys and values lie: blocks of positions, each (n_kv_heads, block_size, head_dim) in dtype.
 // A contiguous cache is one block as long as the context.
 struct KvLayerView {
-  void* k;  // (n_blocks, n_kv_heads, block_size, head_dim)
-  void* v;  // likewise
+  void* k;      // (n_blocks, n_kv_heads, block_size, head_dim)
+  void* v;      // likewise
   DType dtype;  // F32 or F16
   int64_t block_size, n_kv_heads, head_dim;
 };
 
 // Stores k and v of each row, rounded to the cache's type.
 struct KvAppendParams {
-  const float* k;               // (n, n_kv_heads, head_dim)
-  const float* v;               // likewise
+  const float* k;  // (n, n_kv_heads, head_dim)
+  const float* v;  // likewise
   KvLayerView kv;
   const int64_t* slot_mapping;  // (n): block id * block_size + offset
   int64_t n;
 };
 
-// Causal grouped-query attention over the cache, ragged in queries and contexts. Softmax is computed online in
-// chunks of kAttentionChunk positions counted from position 0 and combined in order, so a row's result depends on its
-// own sequence alone.
+// Causal grouped-query attention over the cache, ragged in queries and contexts. Softmax is computed online
+// in chunks of kAttentionChunk positions counted from position 0 and combined in order, so a row's result
+// depends on its own sequence alone.
 constexpr int64_t kAttentionChunk = 256;
 struct AttentionParams {
   const float* q;               // (n, n_heads, head_dim)
@@ -89,8 +89,8 @@ struct AttentionParams {
   const int32_t* context_lens;  // (n_seqs): positions in the cache, this batch's included
   float* y;                     // (n, n_heads, head_dim)
   int64_t n_seqs, max_blocks, n_heads;
-  float scale;                  // scores are q.k * scale
-  int64_t window;               // a query at p sees positions > p - window; 0 = all up to p
+  float scale;     // scores are q.k * scale
+  int64_t window;  // a query at p sees positions > p - window; 0 = all up to p
 };
 
 // x += y
@@ -122,9 +122,11 @@ struct GatherRowsParams {
   int64_t n, dim;
 };
 
-// Over each row: the largest value's index (the lowest on a tie), its softmax probability.
+// Over each row: the largest value's index (the lowest on a tie), its softmax probability. A row with a NaN
+// anywhere has index -1 and probability NaN; a row whose largest value is infinite has its index and
+// probability NaN.
 struct ArgmaxParams {
-  const float* x;      // (n, dim)
+  const float* x;      // (n, dim), dim > 0
   int32_t* index;      // (n)
   float* probability;  // (n)
   int64_t n, dim;

@@ -1,5 +1,5 @@
-// The slow, obvious version of every operation and format: the definition, and the oracle of every faster one.
-// Plain loops, float32 accumulation in index order, quantized weights read block by block.
+// The slow, obvious version of every operation and format: the definition, and the oracle of every faster
+// one. Plain loops, float32 accumulation in index order, quantized weights read block by block.
 #pragma once
 
 #include "kernels/params.h"
@@ -18,13 +18,14 @@ void act_mul(const ActMulParams& p);
 void gather_rows(const GatherRowsParams& p);
 void argmax(const ArgmaxParams& p);
 
-// Expands one block (traits(dtype).block_elems elements) to float. The definition of each format.
-using DequantizeBlockFn = void (*)(const void* block, float* y);
-DequantizeBlockFn dequantize_block(DType dtype);
-// Expands n elements, n a multiple of the block.
+// Expands n elements, n a multiple of the format's block: the definition of each format. nullptr for a type
+// that is not a weight type.
+using DequantizeFn = void (*)(const void* x, float* y, int64_t n);
+DequantizeFn find_dequantize(DType dtype);
 void dequantize(DType dtype, const void* x, float* y, int64_t n);
 
-// Sum of all bytes as 64-bit words: the loop whose speed is the read-bandwidth ceiling of one thread.
+// Sum, modulo 2^64, of the data as little-endian 64-bit words, the last one filled up with zeros: the loop
+// whose speed is the read-bandwidth ceiling of one thread.
 uint64_t read_all(const void* data, int64_t bytes);
 
 }  // namespace inferno::kernels::reference
