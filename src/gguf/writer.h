@@ -34,7 +34,8 @@ class Writer {
   // Any value, as read from another file.
   void add(std::string_view key, const Value& value);
 
-  // Shape outermost first, as Tensor's. The data is copied into the file at save(), so it must live until then.
+  // Shape outermost first, as Tensor's. The data is copied into the file at save(), so it must live until
+  // then.
   void add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape,
                   std::span<const std::byte> data);
 
