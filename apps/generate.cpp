@@ -1,4 +1,5 @@
 // inferno generate [MODEL] [PROMPT] [N]: text on stdout as it comes, metrics on stderr.
+#include <charconv>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -40,7 +41,7 @@ Result<int64_t> parse_count(const std::string& text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return make_error(ErrorCode::kInvalidArgument, "max_new_tokens: expected a number >= 0, found {}", quoted(text));
+    return make_error(ErrorCode::kInvalidArgument, "max_new_tokens: expected a number >= 0, found {}", inferno::quoted(text));
   }
   return value;
 }
@@ -56,7 +57,7 @@ Result<Arguments> understand(const Options& options) {
   }
   if (next != end) {
     return make_error(ErrorCode::kInvalidArgument, "{} is one argument too many: expected [MODEL] [PROMPT] [N]",
-                      quoted(*next));
+                      inferno::quoted(*next));
   }
   if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
   if (result.prompt == "-") {
@@ -97,14 +98,12 @@ Result<int> run(const Options& options) {
   if (streams && stdout_is_terminal() && options.prompt_ids.empty()) {
     write_stdout(dim(for_terminal(arguments.prompt), false));
   }
-  std::atomic<bool> stop{false};
   metrics::Metrics metrics;
   const auto on_text = [&](std::string_view text) {
-    if (streams && !write_stdout(stdout_is_terminal() ? for_terminal(text) : std::string(text))) stop = true;
-    if (cancelled) stop = true;
+    return !streams || write_stdout(stdout_is_terminal() ? for_terminal(text) : std::string(text));
   };
   TRY_ASSIGN(const engine::Generated generated,
-             engine::generate(*loaded.model, loaded.tokenizer, request, metrics, on_text, &stop));
+             engine::generate(*loaded.model, loaded.tokenizer, request, metrics, on_text, &cancelled));
   if (streams) write_stdout("\n");
   log_profile(backend);
 

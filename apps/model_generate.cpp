@@ -32,7 +32,7 @@ Result<int> run(const Options& options) {
   request.use_kv_cache = !options.model.no_kv;
 
   const auto eos = loaded.tokenizer->eos_id();
-  write_stdout(fmt::format("prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", quoted(options.prompt),
+  write_stdout(fmt::format("prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", inferno::quoted(options.prompt),
                            request.prompt_ids.size(), fmt::join(request.prompt_ids, ", "),
                            eos ? std::to_string(*eos) : "—"));
   metrics::Metrics metrics;
@@ -44,7 +44,7 @@ Result<int> run(const Options& options) {
   write_stdout("\n");
   metrics.print_summary();
   write_stdout(fmt::format("\ngenerated tokens ({}): [{}]\ngenerated text: {}\n", generated.ids.size(),
-                           fmt::join(generated.ids, ", "), quoted(text)));
+                           fmt::join(generated.ids, ", "), inferno::quoted(text)));
   const int written = finish_stdout();
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }

@@ -25,7 +25,7 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
 Result<DType> kv_type(const ModelOptions& options) {
   if (options.kv != "basic") {
     return make_error(options.kv == "paged" ? ErrorCode::kUnavailable : ErrorCode::kInvalidArgument,
-                      "--kv: expected basic, found {}", quoted(options.kv));
+                      "--kv: expected basic, found {}", inferno::quoted(options.kv));
   }
   return options.kv_type == "f32" ? DType::kF32 : DType::kF16;
 }

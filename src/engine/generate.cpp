@@ -92,11 +92,9 @@ class TextOutput {
   TextOutput(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, const Request& request, const OnText& on_text)
       : decoder_(std::move(tokenizer)), stops_(request.stop), on_text_(on_text) {}
 
-  // True when a stop string has come.
-  bool push(int32_t id) {
-    show(stops_.push(decoder_.push(id)));
-    return stops_.stopped();
-  }
+  void push(int32_t id) { show(stops_.push(decoder_.push(id))); }
+  bool stopped() const { return stops_.stopped(); }
+  bool refused() const { return refused_; }
 
   std::string finish() {
     show(stops_.push(decoder_.flush()));
@@ -107,13 +105,14 @@ class TextOutput {
  private:
   void show(const std::string& text) {
     text_ += text;
-    if (on_text_ && !text.empty()) on_text_(text);
+    if (on_text_ && !text.empty() && !refused_) refused_ = !on_text_(text);
   }
 
   tokenizer::StreamDecoder decoder_;
   StopStrings stops_;
   const OnText& on_text_;
   std::string text_;
+  bool refused_ = false;
 };
 
 void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, const sampling::Sample& sample) {
@@ -157,7 +156,7 @@ Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer:
   result.finish_reason = max_new < request.max_new_tokens ? FinishReason::kContext : FinishReason::kLength;
 
   for (int64_t step = 1; step <= max_new; ++step) {
-    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+    if (output.refused() || (cancelled != nullptr && cancelled->load(std::memory_order_relaxed))) {
       result.finish_reason = FinishReason::kCancelled;
       break;
     }
@@ -176,7 +175,8 @@ Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer:
       result.finish_reason = FinishReason::kEnd;
       break;
     }
-    if (output.push(sample.token_id)) {
+    output.push(sample.token_id);
+    if (output.stopped()) {
       result.finish_reason = FinishReason::kStop;
       break;
     }

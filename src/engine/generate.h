@@ -45,8 +45,8 @@ struct Generated {
   metrics::Cost decode_cost;  // of the decode passes together
 };
 
-// Called for each token; `text` is what can be shown now (it may be empty, and more than one token's worth).
-using OnText = std::function<void(std::string_view text)>;
+// Called with the next piece of the text, never empty; false ends generation.
+using OnText = std::function<bool(std::string_view text)>;
 
 // Runs the request. `metrics` receives one record per forward pass: the prompt first, then one for each further token.
 // Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling parameters out of range;
