@@ -27,6 +27,7 @@ inline constexpr uint64_t kMaxShards = 99999;  // five digits in the file name
 inline constexpr uint64_t kMinAlignment = 8;
 inline constexpr uint64_t kMaxAlignment = 65536;
 inline constexpr uint32_t kDefaultAlignment = 32;
+inline constexpr std::string_view kAlignmentKey = "general.alignment";
 bool is_valid_alignment(uint64_t alignment);
 
 // What is wrong with a key or a tensor's name ("is not valid UTF-8"), or "" when it is well-formed.

@@ -184,17 +184,17 @@ Status Parser::check_elements(const Value& value) {
 }
 
 Status Parser::read_alignment() {
-  constexpr std::string_view kKey = "general.alignment";
   file_.alignment_ = kDefaultAlignment;
-  const Value* value = file_.find(kKey);
+  const Value* value = file_.find(kAlignmentKey);
   if (value == nullptr) return {};
   if (value->type != ValueType::kUint32) {
-    return invalid(value->offset, "metadata key \"{}\" has type {}, expected u32", kKey, name(value->type));
+    return invalid(value->offset, "metadata key \"{}\" has type {}, expected u32", kAlignmentKey,
+                   name(value->type));
   }
   file_.alignment_ = load<uint32_t>(value->payload.data());
   if (is_valid_alignment(file_.alignment_)) return {};
-  return invalid(value->offset, "metadata key \"{}\" is {}, expected a power of two from {} to {}", kKey,
-                 file_.alignment_, kMinAlignment, kMaxAlignment);
+  return invalid(value->offset, "metadata key \"{}\" is {}, expected a power of two from {} to {}",
+                 kAlignmentKey, file_.alignment_, kMinAlignment, kMaxAlignment);
 }
 
 Status Parser::read_tensors(uint64_t n_tensors) {

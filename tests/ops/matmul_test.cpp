@@ -1,0 +1,175 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "ops/format_oracle.h"
+#include "ops/op_case.h"
+#include "support/canary.h"
+
+namespace inferno::test {
+namespace {
+
+using kernels::MatmulParams;
+
+// Shapes of one product and its inputs.
+struct MatmulCase {
+  DType dtype;
+  int64_t n, m, k;
+  bool with_bias;
+  std::vector<uint8_t> w;
+  std::vector<float> x, bias;
+
+  MatmulCase(DType dtype_, int64_t n_, int64_t m_, int64_t k_, bool with_bias_)
+      : dtype(dtype_), n(n_), m(m_), k(k_), with_bias(with_bias_) {
+    Random random(static_cast<uint64_t>(((n * 100 + m) * 10000 + k) * 100) + static_cast<uint64_t>(dtype));
+    w = random_weights(dtype, m * k, random);
+    x = random.floats(n * k);
+    bias = random.floats(m);
+  }
+
+  std::string describe() const {
+    return std::string(name(dtype)) + " n=" + std::to_string(n) + " m=" + std::to_string(m) +
+           " k=" + std::to_string(k) + (with_bias ? " bias" : "");
+  }
+
+  // The product of rows [row, row + n_rows) of x and weight rows [col, col + n_cols).
+  std::vector<float> run(const OpSet& ops, int64_t row, int64_t n_rows, int64_t col, int64_t n_cols) const {
+    Guarded<float> y(n_rows * n_cols);
+    const size_t bytes_per_row = row_bytes(dtype, static_cast<size_t>(k));
+    ops.matmul({w.data() + static_cast<size_t>(col) * bytes_per_row, dtype,
+                with_bias ? bias.data() + col : nullptr, x.data() + row * k, y.data(), n_rows, n_cols, k});
+    y.expect_canaries_alive();
+    return y.values();
+  }
+  std::vector<float> run(const OpSet& ops) const { return run(ops, 0, n, 0, m); }
+};
+
+struct Truth {
+  std::vector<double> y;
+  std::vector<double> magnitude;  // sum over k of |w x|, plus |bias|
+};
+
+Truth truth_of(const MatmulCase& c) {
+  Truth truth{std::vector<double>(static_cast<size_t>(c.n * c.m)),
+              std::vector<double>(static_cast<size_t>(c.n * c.m))};
+  std::vector<double> row(static_cast<size_t>(c.k));
+  for (int64_t i = 0; i < c.m; ++i) {
+    const uint8_t* w = c.w.data() + static_cast<size_t>(i) * row_bytes(c.dtype, static_cast<size_t>(c.k));
+    for (int64_t j = 0; j < c.k; ++j) row[static_cast<size_t>(j)] = row_element(c.dtype, w, j);
+    for (int64_t r = 0; r < c.n; ++r) {
+      double sum = c.with_bias ? c.bias[static_cast<size_t>(i)] : 0.0;
+      double magnitude = std::abs(sum);
+      for (int64_t j = 0; j < c.k; ++j) {
+        const double term = row[static_cast<size_t>(j)] * c.x[static_cast<size_t>(r * c.k + j)];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      truth.y[static_cast<size_t>(r * c.m + i)] = sum;
+      truth.magnitude[static_cast<size_t>(r * c.m + i)] = magnitude;
+    }
+  }
+  return truth;
+}
+
+std::vector<int64_t> lengths(DType dtype) {
+  const int64_t block = traits(dtype).block_elems;
+  if (block == 1) return {1, 3, 31, 256, 300};
+  if (block == 32) return {32, 96, 256, 544};
+  return {256, 768};
+}
+
+std::vector<MatmulCase> grid(DType dtype) {
+  std::vector<MatmulCase> cases;
+  int64_t turn = 0;
+  for (const int64_t k : lengths(dtype)) {
+    for (const int64_t m : {1, 7, 8, 19}) {
+      for (const int64_t n : {1, 2, 8, 17}) cases.emplace_back(dtype, n, m, k, ++turn % 2 == 0);
+    }
+  }
+  return cases;
+}
+
+class MatmulTest : public OpTest {};
+
+TEST_P(MatmulTest, CloseToDouble) {
+  for (const DType dtype : weight_types()) {
+    for (const MatmulCase& c : grid(dtype)) {
+      SCOPED_TRACE(c.describe());
+      const std::vector<float> y = c.run(ops());
+      const Truth truth = truth_of(c);
+      double error = 0.0;
+      double power = 0.0;
+      for (size_t i = 0; i < y.size(); ++i) {
+        ASSERT_TRUE(std::isfinite(y[i])) << i;
+        error += (y[i] - truth.y[i]) * (y[i] - truth.y[i]);
+        power += truth.magnitude[i] * truth.magnitude[i];
+      }
+      // Against the magnitudes, as a sum of few terms may cancel.
+      EXPECT_LE(error / power, ops().matmul_nmse(dtype));
+    }
+  }
+}
+
+TEST_P(MatmulTest, AnOutputDependsOnItsOwnRowsAlone) {
+  for (const DType dtype : weight_types()) {
+    const MatmulCase c(dtype, 17, 13, dtype == DType::kF32 ? 331 : 768, true);
+    SCOPED_TRACE(c.describe());
+    const std::vector<float> all = c.run(ops());
+    for (int64_t n_rows = 1; n_rows <= c.n; ++n_rows) {
+      const int64_t row = c.n - n_rows;
+      const std::vector<float> part = c.run(ops(), row, n_rows, 0, c.m);
+      EXPECT_TRUE(same_bits(part, std::vector<float>(all.begin() + row * c.m, all.end())))
+          << n_rows << " rows";
+    }
+    for (int64_t col = 0; col < c.m; ++col) {
+      EXPECT_EQ(c.run(ops(), 5, 1, col, 1)[0], all[static_cast<size_t>(5 * c.m + col)])
+          << "weight row " << col;
+    }
+  }
+}
+
+TEST_P(MatmulTest, NothingIsWrittenForNoRows) {
+  MatmulCase(DType::kF32, 0, 5, 7, true).run(ops());
+  MatmulCase(DType::kQ8_0, 3, 0, 32, false).run(ops());
+}
+
+TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {
+  MatmulCase c(DType::kF32, 3, 9, 40, false);
+  const std::vector<float> clean = c.run(ops());
+  c.x[40 + 7] = NAN;
+  const std::vector<float> y = c.run(ops());
+  for (size_t i = 0; i < y.size(); ++i) {
+    if (i / 9 == 1) {
+      EXPECT_TRUE(std::isnan(y[i])) << i;
+    } else {
+      EXPECT_EQ(y[i], clean[i]) << i;
+    }
+  }
+}
+
+INFERNO_FOR_EACH_OP_SET(MatmulTest);
+
+// The definition that the reference is: one float sum per output, in the order of k, the bias last.
+TEST(MatmulReference, SumsInOrder) {
+  for (const DType dtype : weight_types()) {
+    const MatmulCase c(dtype, 9, 11, 768, true);
+    SCOPED_TRACE(c.describe());
+    const std::vector<float> y = c.run(op_sets()[0]);
+    for (int64_t r = 0; r < c.n; ++r) {
+      for (int64_t i = 0; i < c.m; ++i) {
+        const uint8_t* w = c.w.data() + static_cast<size_t>(i) * row_bytes(dtype, static_cast<size_t>(c.k));
+        float sum = 0.0f;
+        for (int64_t j = 0; j < c.k; ++j) {
+          sum += static_cast<float>(row_element(dtype, w, j)) * c.x[static_cast<size_t>(r * c.k + j)];
+        }
+        ASSERT_EQ(y[static_cast<size_t>(r * c.m + i)], sum + c.bias[static_cast<size_t>(i)]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace inferno::test

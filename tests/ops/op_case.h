@@ -1,0 +1,69 @@
+// What the op tests share: who implements the operations, and how far from the double-precision truth a
+// result may be. Every test of an operation runs on every row of op_sets(); a new backend is a new row.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kernels/reference/reference.h"
+
+namespace inferno::test {
+
+// One implementation of every operation, on host pointers.
+struct OpSet {
+  std::string name;
+  std::function<void(const kernels::EmbedParams&)> embed;
+  std::function<void(const kernels::MatmulParams&)> matmul;
+  std::function<void(const kernels::RmsNormParams&)> rms_norm;
+  std::function<void(const kernels::RopeTableParams&)> rope_table;
+  std::function<void(const kernels::RopeParams&)> rope;
+  std::function<void(const kernels::KvAppendParams&)> kv_append;
+  std::function<void(const kernels::AttentionParams&)> attention;
+  std::function<void(const kernels::AddParams&)> add;
+  std::function<void(const kernels::ActMulParams&)> act_mul;
+  std::function<void(const kernels::GatherRowsParams&)> gather_rows;
+  std::function<void(const kernels::ArgmaxParams&)> argmax;
+  // Largest normalized mean squared error of a matmul with weights of this type.
+  std::function<double(DType)> matmul_nmse;
+};
+
+inline std::vector<OpSet> op_sets() {
+  namespace reference = kernels::reference;
+  // Float32 sums of the sizes tested here stay below 1e-12; activations are not quantized.
+  const auto float_sums = [](DType) { return 1e-12; };
+  return {{"reference", reference::embed, reference::matmul, reference::rms_norm, reference::rope_table,
+           reference::rope, reference::kv_append, reference::attention, reference::add, reference::act_mul,
+           reference::gather_rows, reference::argmax, float_sums}};
+}
+
+class OpTest : public testing::TestWithParam<OpSet> {
+ protected:
+  const OpSet& ops() const { return GetParam(); }
+};
+
+// Half the distance of 1.0f to the next float: the relative error of one rounding.
+constexpr double kUnitRoundoff = 0x1p-24;
+
+// sum (y - truth)^2 / sum truth^2; NaN if any value is.
+inline double nmse(const std::vector<float>& y, const std::vector<double>& truth) {
+  double error = 0.0;
+  double power = 0.0;
+  for (size_t i = 0; i < truth.size(); ++i) {
+    error += (y[i] - truth[i]) * (y[i] - truth[i]);
+    power += truth[i] * truth[i];
+  }
+  return error == 0.0 ? 0.0 : error / power;
+}
+
+}  // namespace inferno::test
+
+// Instantiates `using Suite = OpTest` tests for every implementation.
+#define INFERNO_FOR_EACH_OP_SET(Suite)                          \
+  INSTANTIATE_TEST_SUITE_P(                                     \
+      On, Suite, testing::ValuesIn(::inferno::test::op_sets()), \
+      [](const testing::TestParamInfo<::inferno::test::OpSet>& info_) { return info_.param.name; })
