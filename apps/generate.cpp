@@ -87,7 +87,10 @@ Result<int> run(const Options& options) {
   backend::Backend& backend = loaded.model->backend();
   backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::backend"));
 
-  request.prompt_ids = options.prompt_ids.empty() ? loaded.tokenizer->encode(arguments.prompt) : options.prompt_ids;
+  request.prompt_ids = options.prompt_ids;
+  if (request.prompt_ids.empty()) {
+    TRY_ASSIGN(request.prompt_ids, loaded.tokenizer->encode(arguments.prompt));
+  }
   request.max_new_tokens = arguments.max_new_tokens;
   request.sampling = options.sampling;
   request.stop = options.stop;

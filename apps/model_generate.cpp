@@ -27,7 +27,7 @@ Result<int> run(const Options& options) {
   backend::Backend& backend = loaded.model->backend();
   const bool profiling = log::enabled(log::Level::kTrace, "inferno::backend");
   backend.set_profiling(profiling);
-  request.prompt_ids = loaded.tokenizer->encode(options.prompt);
+  TRY_ASSIGN(request.prompt_ids, loaded.tokenizer->encode(options.prompt));
   request.max_new_tokens = options.max_new_tokens;
   request.use_kv_cache = !options.model.no_kv;
 
