@@ -1,7 +1,7 @@
 # inferno_options: the flags every target of ours is compiled with; dependencies come in as system headers.
 add_library(inferno_options INTERFACE)
 target_compile_options(inferno_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers
     -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wimplicit-fallthrough>)
 # No contraction: an FMA is written explicitly, so that one source gives one order and rounding of operations.
 target_compile_options(inferno_options INTERFACE

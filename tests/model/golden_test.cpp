@@ -5,10 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/npy.h"
-#include "engine/generate.h"
-#include "model/load.h"
 #include "models/demo/demo_model.h"
 #include "support/compare.h"
+#include "support/load.h"
 #include "support/shared_data.h"
 
 namespace inferno {
@@ -16,30 +15,6 @@ namespace {
 
 // Tight enough that a tenfold epsilon, another GELU or a rope base off by 1 % fails; a bound of 1e-3 would let them by.
 constexpr double kMaxNmse = 1e-10;
-
-model::LoadedModel load(gguf::File file) {
-  auto backend = backend::create_backend("scalar");
-  auto loaded = model::load_from_gguf(std::move(file), *backend);
-  EXPECT_TRUE(loaded.ok()) << (loaded ? "" : loaded.error().message);
-  return std::move(*loaded);
-}
-
-model::LoadedModel load(const std::filesystem::path& path) {
-  auto file = gguf::File::open(path.string());
-  EXPECT_TRUE(file.ok()) << (file ? "" : file.error().message);
-  return load(std::move(*file));
-}
-
-std::vector<float> all_logits(model::Model& model, const std::vector<int32_t>& ids) {
-  std::vector<float> logits;
-  const Status status =
-      engine::prompt_logits(model, ids, DType::kF32, [&](std::span<const float> rows, int64_t) -> Status {
-        logits.insert(logits.end(), rows.begin(), rows.end());
-        return {};
-      });
-  EXPECT_TRUE(status.ok()) << (status ? "" : status.error().message);
-  return logits;
-}
 
 void expect_close(std::span<const float> actual, const npy::Array& exact, const std::string& what) {
   ASSERT_EQ(actual.size(), exact.data.size()) << what;
@@ -66,13 +41,12 @@ std::vector<int32_t> greedy(const model::LoadedModel& loaded, const std::vector<
 
 void check_case(const nlohmann::json& golden, const std::filesystem::path& folder) {
   SCOPED_TRACE(golden["model"].get<std::string>());
-  const model::LoadedModel loaded = load(folder / golden["model"].get<std::string>());
-  ASSERT_NE(loaded.model, nullptr);
+  const model::LoadedModel loaded = test::load_path((folder / golden["model"].get<std::string>()).string());
 
   const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
   const auto exact = npy::read((folder / golden["exact_logits"].get<std::string>()).string());
   ASSERT_TRUE(exact.ok()) << exact.error().message;
-  expect_close(all_logits(*loaded.model, prompt), *exact, "prompt");
+  expect_close(test::all_logits(*loaded.model, prompt), *exact, "prompt");
 
   const auto expected = golden["greedy_ids"].get<std::vector<int32_t>>();
   EXPECT_EQ(greedy(loaded, prompt, static_cast<int64_t>(expected.size())), expected);
@@ -81,7 +55,7 @@ void check_case(const nlohmann::json& golden, const std::filesystem::path& folde
   const auto last = npy::read((folder / golden["long_exact_logits_last_8"].get<std::string>()).string());
   ASSERT_TRUE(last.ok()) << last.error().message;
   const std::vector<float> logits =
-      all_logits(*loaded.model, golden["long_prompt_ids"].get<std::vector<int32_t>>());
+      test::all_logits(*loaded.model, golden["long_prompt_ids"].get<std::vector<int32_t>>());
   expect_close(std::span(logits).last(last->data.size()), *last, "long prompt");
 }
 
@@ -120,13 +94,13 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(DemoGolden, LogitsAndGreedyTokensEqualTheExactForward) {
   auto file = gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
   ASSERT_TRUE(file.ok());
-  const model::LoadedModel loaded = load(std::move(*file));
+  const model::LoadedModel loaded = test::load(std::move(*file));
   const std::filesystem::path folder = std::filesystem::path(INFERNO_SOURCE_DIR) / "tests" / "golden";
   const auto golden = nlohmann::json::parse(test::read_file(folder / "demo.json"));
   const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
   const auto exact = npy::read((folder / "demo-last-4.exact.npy").string());
   ASSERT_TRUE(exact.ok()) << exact.error().message;
-  const std::vector<float> logits = all_logits(*loaded.model, prompt);
+  const std::vector<float> logits = test::all_logits(*loaded.model, prompt);
   expect_close(std::span(logits).last(exact->data.size()), *exact, "prompt");
   const auto expected = golden["greedy_ids"].get<std::vector<int32_t>>();
   EXPECT_EQ(greedy(loaded, prompt, static_cast<int64_t>(expected.size())), expected);
