@@ -3,17 +3,20 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/commands.h"
 #include "apps/output.h"
+#include "base/environment.h"
 #include "base/log.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
 
 struct Command {
-  const char* name;
+  const char* name;  // of the sub-command, or nullptr
   const char* link;  // the name under which it is a program of its own, or nullptr
   const char* summary;
   Run (*setup)(CLI::App& app);
@@ -24,17 +27,90 @@ constexpr Command kCommands[] = {
     {"inspect", "gguf-inspect", "Show what is inside a GGUF file", setup_inspect},
     {"tokenize", nullptr, "Turn text into token ids", setup_tokenize},
     {"logits", nullptr, "Write the logits of a prompt to a .npy file", setup_logits},
+    {"completion", nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
 };
 
-int parse_and_run(CLI::App& app, int argc, char** argv, const std::function<int()>& run) {
+// The option or sub-command that was probably meant by a word nobody knows.
+std::string suggestion(const CLI::App& app, const std::string& word) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string_view nearest = nearest_name(word.substr(0, word.find('=')), views);
+  return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
+}
+
+// The app that reads the command line in the end: the sub-command, if one was recognised.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto parsed = app.get_subcommands();
+  return parsed.empty() ? app : *parsed.front();
+}
+
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& target = innermost(app);
+  std::string message = error.what();
+  const std::vector<std::string> unknown = target.remaining();
+  if (!unknown.empty()) {
+    message = fmt::format("{} is not known here{}", inferno::quoted(unknown.front()), suggestion(target, unknown.front()));
+  }
+  const std::string command = &target == &app ? app.get_name() : app.get_name() + " " + target.get_name();
+  fail({ErrorCode::kInvalidArgument, message});
+  std::fputs(fmt::format("`{} --help` shows what there is\n", command).c_str(), stderr);
+  return 2;
+}
+
+int parse_and_run(CLI::App& app, int argc, char** argv, const Run& run) {
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    app.exit(success);  // prints the help or the version
+    return finish_stdout();
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return report_usage(app, error);
   }
   return run();
+}
+
+std::string environment_help() {
+  std::string text = "Environment:\n";
+  for (const environment::Variable& variable : environment::variables()) {
+    text += fmt::format("  {:<26}{}\n", variable.name, variable.meaning);
+  }
+  return text;
+}
+
+int run_inferno(int argc, char** argv) {
+  CLI::App app("LLM inference with every speed beside its ceiling", "inferno");
+  app.set_version_flag("--version", "inferno " INFERNO_VERSION);
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  inferno generate                                    a tale by the demo model\n"
+      "  inferno generate model.gguf \"Once upon a time\" 64   64 tokens by a model of yours\n"
+      "  inferno inspect model.gguf                          what is in the file\n"
+      "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n\n" +
+      environment_help());
+  std::vector<std::pair<const CLI::App*, Run>> runs;
+  for (const Command& command : kCommands) {
+    if (command.name == nullptr) continue;
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    runs.emplace_back(sub, command.setup(*sub));
+  }
+  // An unknown word in the place of the sub-command, before anything else is said about the rest.
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    return fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", inferno::quoted(argv[1]),
+                           suggestion(app, argv[1])));
+  }
+  return parse_and_run(app, argc, argv, [&] {
+    for (const auto& [sub, run] : runs) {
+      if (sub->parsed()) return run();
+    }
+    return 2;
+  });
 }
 
 int run_program(int argc, char** argv) {
@@ -47,21 +123,7 @@ int run_program(int argc, char** argv) {
       return parse_and_run(app, argc, argv, command.setup(app));
     }
   }
-  CLI::App app("LLM inference with every speed beside its ceiling", "inferno");
-  app.set_version_flag("--version", "inferno " INFERNO_VERSION);
-  app.require_subcommand(1);
-  std::vector<std::pair<CLI::App*, Run>> runs;
-  for (const Command& command : kCommands) {
-    if (command.name == nullptr) continue;
-    CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    runs.emplace_back(sub, command.setup(*sub));
-  }
-  return parse_and_run(app, argc, argv, [&] {
-    for (auto& [sub, run] : runs) {
-      if (sub->parsed()) return run();
-    }
-    return 2;
-  });
+  return run_inferno(argc, argv);
 }
 
 }  // namespace
