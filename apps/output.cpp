@@ -54,7 +54,8 @@ int finish_stdout() {
   if (stdout_error == 0) return 0;
   // A reader that went away (`| head`) knows why the text ends; anything else is worth a line.
   if (stdout_error != EPIPE) {
-    return fail(make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error)));
+    return fail(
+        make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error)));
   }
   return 1;
 }
@@ -67,6 +68,15 @@ std::string for_terminal(std::string_view text) {
     safe += acts ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
   }
   return safe;
+}
+
+bool StdoutBuffer::append(std::string_view text) {
+  constexpr size_t kPiece = 1 << 16;
+  text_ += text;
+  if (text_.size() < kPiece) return stdout_error == 0;
+  const bool written = write_stdout(text_);
+  text_.clear();
+  return written;
 }
 
 bool stdout_is_terminal() {

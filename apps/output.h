@@ -15,14 +15,29 @@ int exit_code(ErrorCode code);
 int fail(const Error& error);
 void warn(std::string_view message);
 
-// Writes and flushes stdout; false once anything went wrong (a full disk, a closed pipe), so that the command can
-// end with exit code 1. `finish_stdout` gives that code and says why.
+// Writes and flushes stdout; false once anything went wrong (a full disk, a closed pipe), so that the command
+// can end with exit code 1. `finish_stdout` gives that code and says why.
 bool write_stdout(std::string_view text);
 int finish_stdout();
 
 // Text that a model or a file made, as a terminal may show it: control characters other than newline and tab become
 // visible (\x1b), so that none of them acts.
 std::string for_terminal(std::string_view text);
+
+// Collects text and hands it to write_stdout() in large pieces; the rest when it goes.
+class StdoutBuffer {
+ public:
+  StdoutBuffer() = default;
+  ~StdoutBuffer() { write_stdout(text_); }
+  StdoutBuffer(const StdoutBuffer&) = delete;
+  StdoutBuffer& operator=(const StdoutBuffer&) = delete;
+
+  // False once stdout failed: the rest need not be made.
+  bool append(std::string_view text);
+
+ private:
+  std::string text_;
+};
 
 bool stdout_is_terminal();
 bool stderr_is_terminal();

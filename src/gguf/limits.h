@@ -13,7 +13,7 @@
 
 namespace inferno::gguf {
 
-inline constexpr uint64_t kMaxKeys = uint64_t{1} << 22;
+inline constexpr uint64_t kMaxKeys = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxKeyBytes = 65535;  // specification
 inline constexpr uint64_t kMaxStringBytes = uint64_t{16} << 20;
 inline constexpr uint64_t kMaxArrayElements = uint64_t{64} << 20;

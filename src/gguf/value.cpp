@@ -1,14 +1,13 @@
 // Metadata values as C++ values: the typed accessors of File.
 #include <cmath>
-#include <concepts>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
-#include "base/check.h"
 #include "base/text.h"
-#include "gguf/cursor.h"
 #include "gguf/file.h"
 #include "gguf/limits.h"
+#include "gguf/visit.h"
 
 namespace inferno::gguf {
 namespace {
@@ -36,42 +35,13 @@ std::string type_text(const Value& value) {
   return fmt::format("array of {} {}", value.count, name(value.element_type));
 }
 
-// Calls `visit` with the element at `at`, as the C++ type of its number; false when the type is not a number.
-template <class Visit>
-bool visit_number(ValueType type, const std::byte* at, const Visit& visit) {
-  switch (type) {
-    case ValueType::kUint8:
-      return visit(load<uint8_t>(at));
-    case ValueType::kInt8:
-      return visit(load<int8_t>(at));
-    case ValueType::kUint16:
-      return visit(load<uint16_t>(at));
-    case ValueType::kInt16:
-      return visit(load<int16_t>(at));
-    case ValueType::kUint32:
-      return visit(load<uint32_t>(at));
-    case ValueType::kInt32:
-      return visit(load<int32_t>(at));
-    case ValueType::kUint64:
-      return visit(load<uint64_t>(at));
-    case ValueType::kInt64:
-      return visit(load<int64_t>(at));
-    case ValueType::kFloat32:
-      return visit(load<float>(at));
-    case ValueType::kFloat64:
-      return visit(load<double>(at));
-    case ValueType::kBool:
-    case ValueType::kString:
-    case ValueType::kArray:
-      return false;
-  }
-  return false;
-}
-
-// False when `from` is of the other kind (integer, float), does not fit or is not finite.
+// False when `from` is of another kind (integer, float, bool, string), does not fit or is not finite.
 template <class T, class From>
-bool convert_number(From from, T& to) {
-  if constexpr (is_integer<T> && is_integer<From>) {
+bool convert(From from, T& to) {
+  if constexpr (std::is_same_v<T, From> && !std::is_floating_point_v<T>) {
+    to = from;
+    return true;
+  } else if constexpr (is_integer<T> && is_integer<From>) {
     if (!std::in_range<T>(from)) return false;
     to = static_cast<T>(from);
     return true;
@@ -85,34 +55,15 @@ bool convert_number(From from, T& to) {
   }
 }
 
-// One element, whose bytes begin at `at`.
-template <class T>
-bool convert(ValueType type, const std::byte* at, T& to) {
-  if constexpr (std::is_same_v<T, bool>) {
-    if (type != ValueType::kBool) return false;
-    to = load<uint8_t>(at) != 0;
-    return true;
-  } else if constexpr (std::is_same_v<T, std::string_view>) {
-    if (type != ValueType::kString) return false;
-    to = as_text({at + sizeof(uint64_t), load<uint64_t>(at)});
-    return true;
-  } else {
-    return visit_number(type, at, [&](auto number) { return convert_number(number, to); });
-  }
-}
-
 // The element as it is, for the error that says why it is not what was expected.
 std::string element_text(ValueType type, const std::byte* at) {
-  if (type == ValueType::kBool) return load<uint8_t>(at) != 0 ? "true" : "false";
-  if (type == ValueType::kString) {
-    return '"' + escaped(as_text({at + sizeof(uint64_t), load<uint64_t>(at)})) + '"';
-  }
-  std::string text;
-  visit_number(type, at, [&](auto number) {
-    text = fmt::format("{}", number);
-    return true;
+  return visit_element(type, at, [](auto element) {
+    if constexpr (std::is_same_v<decltype(element), std::string_view>) {
+      return '"' + escaped(element) + '"';
+    } else {
+      return fmt::format("{}", element);
+    }
   });
-  return text;
 }
 
 Error missing(const File& file, std::string_view key) {
@@ -131,9 +82,10 @@ Result<T> scalar(const File& file, std::string_view key, const Value& value) {
   if (value.type == ValueType::kArray)
     return mismatch(file, key, value.offset, expected_type<T>(), type_text(value));
   T result{};
-  if (convert(value.type, value.payload.data(), result)) return result;
+  const std::byte* at = value.payload.data();
+  if (visit_element(value.type, at, [&](auto element) { return convert(element, result); })) return result;
   return mismatch(file, key, value.offset, expected_type<T>(),
-                  fmt::format("{} {}", type_text(value), element_text(value.type, value.payload.data())));
+                  fmt::format("{} {}", type_text(value), element_text(value.type, at)));
 }
 
 }  // namespace
@@ -171,11 +123,11 @@ std::string_view name(ValueType type) {
 }
 
 std::string_view StringRange::Iterator::operator*() const {
-  return as_text({at_ + sizeof(uint64_t), load<uint64_t>(at_)});
+  return load_string(at_);
 }
 
 StringRange::Iterator& StringRange::Iterator::operator++() {
-  at_ += sizeof(uint64_t) + load<uint64_t>(at_);
+  at_ += stored_bytes(ValueType::kString, at_);
   --left_;
   return *this;
 }
@@ -209,7 +161,7 @@ Result<std::vector<T>> File::meta_array(std::string_view key) const {
   for (uint64_t i = 0; i < value->count; ++i) {
     const std::byte* at = value->payload.data() + i * stride;
     T element{};
-    if (!convert(value->element_type, at, element)) {
+    if (!visit_element(value->element_type, at, [&](auto found) { return convert(found, element); })) {
       return mismatch(*this, key, value->offset + i * stride, expected_type<T>(),
                       fmt::format("{} {} as element {}", name(value->element_type),
                                   element_text(value->element_type, at), i));
