@@ -26,9 +26,9 @@ struct TokenizeArguments {
 };
 
 // One object: ids; pieces (the bytes that each adds to the text; where those are not whole characters, as quoted()
-// escapes them without the quotes); text, what the ids decode to; round_trip, whether that is the input.
+// escapes them without the quotes); text, what the ids decode to.
 std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& ids,
-                    const std::string& decoded, std::string_view input) {
+                    const std::string& decoded) {
   nlohmann::ordered_json object;
   object["ids"] = ids;
   object["pieces"] = nlohmann::json::array();
@@ -38,7 +38,6 @@ std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int
   }
   object["n_tokens"] = ids.size();
   object["text"] = decoded;
-  object["round_trip"] = decoded == input;
   // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -57,7 +56,7 @@ Status tokenize(const TokenizeArguments& arguments) {
   TRY_ASSIGN(const std::vector<int32_t> ids, tokenizer->encode(text, options));
   if (arguments.json) {
     TRY_ASSIGN(const std::string decoded, tokenizer->decode(ids));
-    write_stdout(as_json(*tokenizer, ids, decoded, text));
+    write_stdout(as_json(*tokenizer, ids, decoded));
   } else {
     write_stdout(fmt::format("{}\n", fmt::join(ids, " ")));
   }
@@ -77,7 +76,7 @@ Run setup_tokenize(CLI::App& app) {
   app.add_flag("--no-parse-special", arguments->no_parse_special,
                "Treat special tokens spelled in the text as plain text");
   app.add_flag("--no-special", arguments->no_special, "Both --no-bos and --no-parse-special");
-  app.add_flag("--json", arguments->json, "Print one JSON object: ids, pieces, n_tokens, text, round_trip");
+  app.add_flag("--json", arguments->json, "Print one JSON object: ids, pieces, n_tokens, text");
   app.footer(
       "Examples:\n"
       "  inferno tokenize model.gguf \"Once upon a time\"\n"
