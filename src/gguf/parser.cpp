@@ -154,13 +154,13 @@ Result<Value> Parser::read_array() {
   }
   const uint64_t count_at = cursor_.position();
   TRY_ASSIGN(value.count, read<uint64_t>("array element count"));
-  if (value.count > cursor_.remaining() / element_bytes(value.element_type)) {
-    return invalid(count_at, "array element count is {} ({}), but only {} bytes are left (file truncated?)",
-                   value.count, name(value.element_type), cursor_.remaining());
-  }
   if (value.count > kMaxArrayElements) {
     return invalid(count_at, "array element count is {}, expected at most {}", value.count,
                    kMaxArrayElements);
+  }
+  if (value.count > cursor_.remaining() / element_bytes(value.element_type)) {
+    return invalid(count_at, "array element count is {} ({}), but only {} bytes are left (file truncated?)",
+                   value.count, name(value.element_type), cursor_.remaining());
   }
   value.offset = cursor_.position();
   TRY(check_elements(value));
