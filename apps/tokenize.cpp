@@ -1,6 +1,94 @@
+// inferno tokenize: text to token ids, with any GGUF that has a tokenizer, vocabulary-only files too.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
 #include "apps/commands.h"
+#include "apps/output.h"
+#include "apps/text_input.h"
+#include "base/text.h"
+#include "gguf/file.h"
+#include "tokenizer/tokenizer.h"
+
 namespace inferno::apps {
-Run setup_tokenize(CLI::App&) {
-  return [] { return 1; };
+namespace {
+
+struct TokenizeArguments {
+  std::string model;
+  std::string text;
+  std::string text_file;
+  bool no_bos = false;
+  bool no_parse_special = false;
+  bool no_special = false;
+  bool json = false;
+};
+
+// One object: ids; pieces (the bytes that each adds to the text; where those are not whole characters, as quoted()
+// escapes them without the quotes); text, what the ids decode to.
+std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& ids,
+                    const std::string& decoded) {
+  nlohmann::ordered_json object;
+  object["ids"] = ids;
+  object["pieces"] = nlohmann::json::array();
+  for (const int32_t id : ids) {
+    const std::string piece = tokenizer.piece(id);
+    object["pieces"].push_back(is_valid_utf8(piece) ? piece : escaped(piece, piece.size()));
+  }
+  object["n_tokens"] = ids.size();
+  object["text"] = decoded;
+  // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
+
+Status tokenize(const TokenizeArguments& arguments) {
+  std::string text = arguments.text;
+  if (!arguments.text_file.empty()) {
+    TRY_ASSIGN(text, read_text(arguments.text_file));
+  }
+  TRY_ASSIGN(const gguf::File file, gguf::File::open(arguments.model));
+  TRY_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::from_gguf(file));
+  const tokenizer::EncodeOptions options{
+      .add_bos = !arguments.no_bos && !arguments.no_special,
+      .parse_special = !arguments.no_parse_special && !arguments.no_special,
+  };
+  TRY_ASSIGN(const std::vector<int32_t> ids, tokenizer->encode(text, options));
+  if (arguments.json) {
+    TRY_ASSIGN(const std::string decoded, tokenizer->decode(ids));
+    write_stdout(as_json(*tokenizer, ids, decoded));
+  } else {
+    write_stdout(fmt::format("{}\n", fmt::join(ids, " ")));
+  }
+  return {};
+}
+
+}  // namespace
+
+Run setup_tokenize(CLI::App& app) {
+  const auto arguments = std::make_shared<TokenizeArguments>();
+  app.add_option("MODEL", arguments->model, "A GGUF file; its vocabulary is enough")->required();
+  auto* text = app.add_option("TEXT", arguments->text, "The text");
+  auto* file = app.add_option("--file", arguments->text_file, "Read the text from this file; - is standard input");
+  file->type_name("FILE");
+  text->excludes(file);
+  app.add_flag("--no-bos", arguments->no_bos, "Add no BOS (nor EOS) id, even where the model asks for it");
+  app.add_flag("--no-parse-special", arguments->no_parse_special,
+               "Treat special tokens spelled in the text as plain text");
+  app.add_flag("--no-special", arguments->no_special, "Both --no-bos and --no-parse-special");
+  app.add_flag("--json", arguments->json, "Print one JSON object: ids, pieces, n_tokens, text");
+  app.footer(
+      "Examples:\n"
+      "  inferno tokenize model.gguf \"Once upon a time\"\n"
+      "  inferno tokenize model.gguf --file prompt.txt --no-special\n"
+      "  echo -n Hello | inferno tokenize model.gguf --file - --json");
+  return [arguments, text, file] {
+    if (text->count() == 0 && file->count() == 0) {
+      return fail({ErrorCode::kInvalidArgument, "no text: give it as TEXT or with --file"});
+    }
+    if (Status status = tokenize(*arguments); !status) return fail(status.error());
+    return finish_stdout();
+  };
+}
+
 }  // namespace inferno::apps

@@ -1,0 +1,33 @@
+#include "apps/text_input.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/mapped_file.h"
+
+namespace inferno::apps {
+namespace {
+
+Result<std::string> read_standard_input() {
+  std::string text;
+  char buffer[65536];
+  size_t n = 0;
+  while ((n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0) text.append(buffer, n);
+  if (std::ferror(stdin) != 0) {
+    return make_error(ErrorCode::kIo, "cannot read standard input: {}", std::strerror(errno));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> read_text(const std::string& path) {
+  if (path == "-") return read_standard_input();
+  TRY_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
+  const auto bytes = file->bytes();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace inferno::apps

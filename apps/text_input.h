@@ -1,0 +1,13 @@
+// Text that a command takes from a file or from standard input.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace inferno::apps {
+
+// The whole content of `path`; "-" is standard input.
+Result<std::string> read_text(const std::string& path);
+
+}  // namespace inferno::apps
