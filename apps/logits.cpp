@@ -1,6 +1,50 @@
+// inferno logits MODEL --prompt-ids 1,2,3 -o out.npy: logits of every position, for comparison with other engines.
+#include <memory>
+
 #include "apps/commands.h"
+#include "apps/model_options.h"
+#include "apps/output.h"
+#include "base/npy.h"
+#include "engine/generate.h"
+
 namespace inferno::apps {
-Run setup_logits(CLI::App&) {
-  return [] { return 1; };
+namespace {
+
+struct Options {
+  std::string model_path;
+  std::vector<int32_t> prompt_ids;
+  std::string output;
+  ModelOptions model;
+};
+
+Result<int> run(const Options& options) {
+  TRY_ASSIGN(const DType kv, kv_type(options.model));
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
+  std::vector<float> all;
+  TRY(engine::prompt_logits(*loaded.model, options.prompt_ids, kv,
+                            [&](std::span<const float> logits, int64_t) -> Status {
+                              all.insert(all.end(), logits.begin(), logits.end());
+                              return {};
+                            }));
+  const std::vector<int64_t> shape = {static_cast<int64_t>(options.prompt_ids.size()),
+                                      loaded.model->config().vocab_size};
+  TRY(npy::write(options.output, shape, all));
+  return 0;
 }
+
+}  // namespace
+
+Run setup_logits(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("MODEL", options->model_path, "A .gguf file")->required();
+  app.add_option("--prompt-ids", options->prompt_ids, "Token ids: 1,2,3")->delimiter(',')->required();
+  app.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")->required();
+  add_model_options(app, options->model, false);
+  app.footer("Example:\n  inferno logits model.gguf --prompt-ids 1,2,3 --kv-type f32 -o logits.npy");
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
 }  // namespace inferno::apps

@@ -1,6 +1,69 @@
+// model-generate <gguf_path> [prompt] [max_new_tokens]: greedy generation with every number on stdout.
+#include <memory>
+
 #include "apps/commands.h"
+#include "apps/generation_report.h"
+#include "apps/model_options.h"
+#include "apps/output.h"
+#include "apps/signals.h"
+#include "base/log.h"
+#include "base/text.h"
+
 namespace inferno::apps {
-Run setup_model_generate(CLI::App&) {
-  return [] { return 1; };
+namespace {
+
+struct Options {
+  std::string gguf_path;
+  std::string prompt = "hello world";
+  int64_t max_new_tokens = 20;
+  ModelOptions model;
+};
+
+Result<int> run(const Options& options) {
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  engine::Request request;
+  TRY_ASSIGN(request.kv_type, kv_type(options.model));
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.gguf_path, options.model));
+  backend::Backend& backend = loaded.model->backend();
+  const bool profiling = log::enabled(log::Level::kTrace, "inferno::backend");
+  backend.set_profiling(profiling);
+  TRY_ASSIGN(request.prompt_ids, loaded.tokenizer->encode(options.prompt));
+  request.max_new_tokens = options.max_new_tokens;
+  request.use_kv_cache = !options.model.no_kv;
+
+  const auto eos = loaded.tokenizer->eos_id();
+  write_stdout(fmt::format("prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", inferno::quoted(options.prompt),
+                           request.prompt_ids.size(), fmt::join(request.prompt_ids, ", "),
+                           eos ? std::to_string(*eos) : "—"));
+  metrics::Metrics metrics;
+  TRY_ASSIGN(const engine::Generated generated,
+             engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled));
+  TRY_ASSIGN(const std::string text, loaded.tokenizer->decode(generated.ids));
+  if (profiling) log::block(log::Level::kTrace, "inferno::backend", "operations", backend.profile().table());
+
+  write_stdout("\n");
+  metrics.print_summary();
+  write_stdout(fmt::format("\ngenerated tokens ({}): [{}]\ngenerated text: {}\n", generated.ids.size(),
+                           fmt::join(generated.ids, ", "), inferno::quoted(text)));
+  const int written = finish_stdout();
+  return signal_exit_code() != 0 ? signal_exit_code() : written;
 }
+
+}  // namespace
+
+Run setup_model_generate(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("gguf_path", options->gguf_path, "The model")->required();
+  app.add_option("prompt", options->prompt, "What to continue")->capture_default_str();
+  app.add_option("max_new_tokens", options->max_new_tokens, "Tokens to generate at most")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  add_model_options(app, options->model, true);
+  app.footer("Example:\n  INFERNO_LOG=info model-generate model.gguf \"Once upon a time\" 16");
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
 }  // namespace inferno::apps

@@ -59,6 +59,16 @@ int finish_stdout() {
   return 1;
 }
 
+std::string for_terminal(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool acts = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f;
+    safe += acts ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return safe;
+}
+
 bool stdout_is_terminal() {
   return ::isatty(STDOUT_FILENO) == 1;
 }

@@ -20,6 +20,10 @@ void warn(std::string_view message);
 bool write_stdout(std::string_view text);
 int finish_stdout();
 
+// Text that a model or a file made, as a terminal may show it: control characters other than newline and tab become
+// visible (\x1b), so that none of them acts.
+std::string for_terminal(std::string_view text);
+
 bool stdout_is_terminal();
 bool stderr_is_terminal();
 // Honours NO_COLOR and TERM=dumb. The text as it is when colour is off.

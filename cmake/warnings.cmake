@@ -1,20 +1,21 @@
 # inferno_options: the flags every target of ours is compiled with; dependencies come in as system headers.
 add_library(inferno_options INTERFACE)
+target_compile_options(inferno_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wno-missing-field-initializers
+    -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wimplicit-fallthrough>)
 # No contraction: an FMA is written explicitly, so that one source gives one order and rounding of operations.
 target_compile_options(inferno_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-    -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wimplicit-fallthrough>
-  $<$<COMPILE_LANGUAGE:C,CXX>:-ffp-contract=off -fno-strict-aliasing -fstack-protector-strong>)
+  $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-strict-aliasing -fstack-protector-strong>)
 # Bounds checks of the standard library stay on in release: no input may corrupt memory.
 target_compile_definitions(inferno_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(INFERNO_WERROR)
   target_compile_options(inferno_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(INFERNO_SANITIZE)
-  target_compile_options(inferno_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${INFERNO_SANITIZE}
-    -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  target_compile_options(inferno_options INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${INFERNO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
   target_link_options(inferno_options INTERFACE -fsanitize=${INFERNO_SANITIZE})
 endif()
 if(INFERNO_FUZZ)
-  target_compile_options(inferno_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=fuzzer-no-link>)
+  target_compile_options(inferno_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
 endif()

@@ -1,5 +1,6 @@
-// gguf::File: a GGUF model file, memory-mapped and completely validated by open(). Source: the GGUF specification,
-// versions 2 and 3, little-endian. Once open, every name, array and tensor span is in bounds and well-formed.
+// gguf::File: a GGUF model file, memory-mapped and completely validated by open(). Source: the GGUF
+// specification, versions 2 and 3, little-endian. Once open, every name, array and tensor span is in bounds
+// and well-formed.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "base/mapped_file.h"
@@ -71,22 +71,25 @@ class StringRange {
 struct TensorInfo {
   std::string_view name;
   Tensor tensor;        // shape outermost first (the file stores it innermost first); data inside the mapping
-  uint64_t offset = 0;  // relative to the data section of its file
-  size_t shard = 0;     // which file of a split model
+  uint64_t offset = 0;  // relative to the data section of its file, as the header states it
+  uint64_t file_offset = 0;  // from the beginning of its file
+  size_t shard = 0;          // which file of a split model
 };
 
 class File {
  public:
-  // Opens FILE, or all of a split model when FILE is its first shard (-00001-of-0000N.gguf; any shard works).
+  // Opens FILE, or all of a split model when FILE is one of its shards (-00001-of-0000N.gguf). The metadata
+  // is the first shard's.
   static Result<File> open(const std::string& path);
-  // Parses bytes that outlive the File (an embedded model, a fuzzer's input); `name` stands in errors.
+  // Parses bytes that outlive the File (an embedded model, a fuzzer's input); `name` stands in errors. Tensor
+  // data is as aligned as `bytes` is.
   static Result<File> from_memory(std::span<const std::byte> bytes, std::string name);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return path_; }  // the first shard's, for a split model
   uint32_t version() const { return version_; }
   uint64_t alignment() const { return alignment_; }
   size_t n_shards() const { return n_shards_; }
-  uint64_t file_bytes() const { return file_bytes_; }  // of all shards
+  uint64_t file_bytes() const { return file_bytes_; }    // of all shards
   uint64_t data_offset() const { return data_offset_; }  // of the first file's data section
 
   // In file order. Keys and tensor names are unique.
@@ -100,15 +103,16 @@ class File {
   const Value* find(std::string_view key) const;
   const TensorInfo* find_tensor(std::string_view name) const;
 
-  // Typed access. T is bool, std::string_view, float, double or an integer. Integers widen and narrow only when the
-  // value fits exactly; floats accept f32 and f64 and must be finite. Missing key or wrong type: an error naming file,
-  // key, offset, expected and found.
+  // Typed access. T is bool, std::string_view, float, double or an integer. Integers widen and narrow only
+  // when the value fits exactly; floats accept f32 and f64 (rounded to T) and must be finite. Missing key or
+  // wrong type: an error naming file, key, offset, expected and found.
   template <class T>
   Result<T> meta(std::string_view key) const;
   // As meta(), but std::nullopt when the key is absent.
   template <class T>
   Result<std::optional<T>> meta_optional(std::string_view key) const;
-  // An array (or, for a scalar, one element) converted like meta() does. T is float, int32_t, uint32_t, uint64_t, bool.
+  // An array (or, for a scalar, one element) converted like meta() does. T is float, int32_t, uint32_t,
+  // uint64_t, bool.
   template <class T>
   Result<std::vector<T>> meta_array(std::string_view key) const;
   // An array of strings.
@@ -119,6 +123,10 @@ class File {
 
  private:
   friend class Parser;
+  static Result<File> open_one(const std::string& path);
+  static Result<File> open_shards(File given);
+  void append_shard(File shard);
+
   std::string path_;
   uint32_t version_ = 0;
   uint64_t alignment_ = 32;
@@ -127,8 +135,10 @@ class File {
   uint64_t data_offset_ = 0;
   std::vector<KeyValue> metadata_;
   std::vector<TensorInfo> tensors_;
-  std::unordered_map<std::string_view, size_t> metadata_index_;
-  std::unordered_map<std::string_view, size_t> tensor_index_;
+  // Positions in metadata_ and tensors_, sorted by name. Sorted rather than hashed: no file can choose names
+  // that make a look-up or the check for duplicates slow.
+  std::vector<uint32_t> metadata_by_key_;
+  std::vector<uint32_t> tensors_by_name_;
   std::vector<std::string> warnings_;
   std::vector<std::shared_ptr<const MappedFile>> mappings_;
 };

@@ -6,17 +6,22 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/result.h"
 #include "gguf/file.h"
-#include "tensor/tensor.h"
 
 namespace inferno::gguf {
 
+// What File::open() would refuse (a key twice, a tensor whose data is not as long as its shape says, …) is
+// the caller's mistake and fails a CHECK when it is added.
 class Writer {
  public:
-  explicit Writer(uint32_t alignment = 32) : alignment_(alignment) {}
+  // An alignment other than the default becomes the first key, general.alignment; no add() may name
+  // that key.
+  explicit Writer(uint32_t alignment = 32);
 
   // One call per key, in the order they are to stand in the file.
   void add(std::string_view key, std::string_view value);
@@ -34,7 +39,8 @@ class Writer {
   // Any value, as read from another file.
   void add(std::string_view key, const Value& value);
 
-  // Shape outermost first, as Tensor's. The data is copied into the file at save(), so it must live until then.
+  // Shape outermost first, as Tensor's. The data is copied into the file at save(), so it must live until
+  // then.
   void add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape,
                   std::span<const std::byte> data);
 
@@ -47,16 +53,24 @@ class Writer {
   struct PendingTensor {
     std::string name;
     DType dtype;
-    std::vector<int64_t> shape;
+    std::vector<uint64_t> dims;  // as in the file: innermost first
     std::span<const std::byte> data;
   };
   void begin_value(std::string_view key, ValueType type);
+  void begin_array(std::string_view key, ValueType element_type, uint64_t count);
+  template <class T>
+  void add_scalar(std::string_view key, ValueType type, T value);
+  template <class T>
+  void add_array(std::string_view key, ValueType element_type, std::span<const T> values);
   std::vector<std::byte> header() const;  // up to and including the padding before the data section
+  Status emit(const AppendFn& append) const;
 
   uint32_t alignment_;
   uint64_t n_keys_ = 0;
   std::vector<std::byte> metadata_;
   std::vector<PendingTensor> tensors_;
+  std::unordered_set<std::string> keys_;
+  std::unordered_set<std::string> tensor_names_;
 };
 
 }  // namespace inferno::gguf

@@ -47,8 +47,8 @@ struct RopeTableParams {
 };
 
 enum class RopeStyle : uint8_t {
-  kInterleaved,  // pairs (2i, 2i+1): Llama's weights as GGUF stores them
-  kHalves,       // pairs (i, i + rotary/2): NEOX; Qwen, Gemma
+  kInterleaved,  // pairs (2i, 2i+1), as in the paper
+  kHalves,       // pairs (i, i + rotary/2): NEOX
 };
 
 // Rotates the first 2 * n_pairs elements of every head in place. Su et al. 2021.

@@ -1,9 +1,10 @@
-// Metrics: the durations of one request's forward passes, in order, and what follows from them. The first pass
-// reads the prompt (prefill), each later one makes one more token (decode).
+// Metrics: the durations of one request's forward passes, in order, and what follows from them. The first
+// pass reads the prompt (prefill), each later one makes one more token (decode).
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,15 +16,20 @@ class Metrics {
  public:
   using Duration = std::chrono::nanoseconds;
 
-  // Runs f, records how long it took, returns what it returned.
+  // Runs f, records how long it took, returns what it returned. If f throws, nothing is recorded: a pass that
+  // did not finish made no token.
   template <class F>
   decltype(auto) record_timed(F&& f) {
-    const auto start = std::chrono::steady_clock::now();
-    struct Recorder {  // records on return by value, by reference and of void alike
+    make_room();       // so that recording, in a destructor, cannot throw
+    struct Recorder {  // records on return by value (movable or not), by reference and of void alike
       Metrics& metrics;
-      std::chrono::steady_clock::time_point start;
-      ~Recorder() { metrics.per_forward_.push_back(std::chrono::steady_clock::now() - start); }
-    } recorder{*this, start};
+      int exceptions = std::uncaught_exceptions();
+      std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+      ~Recorder() {
+        const auto end = std::chrono::steady_clock::now();
+        if (std::uncaught_exceptions() == exceptions) metrics.per_forward_.push_back(end - start);
+      }
+    } recorder{*this};
     return std::forward<F>(f)();
   }
 
@@ -33,7 +39,8 @@ class Metrics {
   const std::vector<Duration>& per_forward() const { return per_forward_; }
   // Milliseconds of the first pass; nullopt before there is one.
   std::optional<double> time_to_first_token_ms() const;
-  // Decode passes per second of decode; nullopt without any (undefined, not zero); 0 if they took no time at all.
+  // Decode passes per second of decode; nullopt without any (undefined, not zero); 0 if they took no time at
+  // all.
   std::optional<double> decode_tokens_per_second() const;
 
   // The block that print_summary writes: "metrics:" and its lines, an em dash where a figure is undefined.
@@ -43,6 +50,9 @@ class Metrics {
   void print_summary() const;
 
  private:
+  // Sees to it that one more push_back does not allocate.
+  void make_room();
+
   std::vector<Duration> per_forward_;
 };
 

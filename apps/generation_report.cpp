@@ -1,0 +1,60 @@
+#include "apps/generation_report.h"
+
+#include <chrono>
+
+#include "base/text.h"
+
+namespace inferno::apps {
+namespace {
+
+template <class T>
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+double milliseconds(metrics::Metrics::Duration duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+}  // namespace
+
+Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
+                                                   const metrics::Metrics& metrics) {
+  const auto& passes = metrics.per_forward();
+  if (passes.size() < 2) return std::optional<Bandwidth>();
+  double decode_ns = 0;
+  for (size_t i = 1; i < passes.size(); ++i) decode_ns += static_cast<double>(passes[i].count());
+  TRY_ASSIGN(const backend::Ceilings ceilings, backend.measure_ceilings());
+  const auto bytes = static_cast<double>(generated.decode_cost.bytes());
+  return std::optional(Bandwidth{.bytes_per_token = bytes / static_cast<double>(passes.size() - 1),
+                                 .gb_per_s = decode_ns > 0 ? bytes / decode_ns : 0.0,
+                                 .peak_gb_per_s = ceilings.read_gb_per_s,
+                                 .threads = backend.info().threads});
+}
+
+std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
+  if (!bandwidth) return " bytes_per_token: —\n";
+  return fmt::format(" bytes_per_token: {}, read at {:.3f} GB/s: {:.1f} % of the {:.1f} GB/s that {} can read\n",
+                     human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s,
+                     100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s, bandwidth->peak_gb_per_s,
+                     bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads));
+}
+
+nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth) {
+  nlohmann::ordered_json json;
+  json["time_to_first_token_ms"] = or_null(metrics.time_to_first_token_ms());
+  json["decode_tokens_per_second"] = or_null(metrics.decode_tokens_per_second());
+  json["per_forward_ms"] = nlohmann::ordered_json::array();
+  for (const auto pass : metrics.per_forward()) json["per_forward_ms"].push_back(milliseconds(pass));
+  const auto field = [&](double Bandwidth::*member) {
+    return bandwidth ? nlohmann::ordered_json((*bandwidth).*member) : nlohmann::ordered_json(nullptr);
+  };
+  json["bytes_per_token"] = field(&Bandwidth::bytes_per_token);
+  json["decode_gb_per_s"] = field(&Bandwidth::gb_per_s);
+  json["read_peak_gb_per_s"] = field(&Bandwidth::peak_gb_per_s);
+  json["decode_pct_of_peak"] = bandwidth ? nlohmann::ordered_json(100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s)
+                                         : nlohmann::ordered_json(nullptr);
+  return json;
+}
+
+}  // namespace inferno::apps

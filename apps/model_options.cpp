@@ -1,0 +1,52 @@
+#include "apps/model_options.h"
+
+#include <filesystem>
+
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "base/text.h"
+#include "models/demo/demo_model.h"
+
+namespace inferno::apps {
+
+void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
+  app.add_option("--backend", options.backend,
+                 fmt::format("What computes: {}", fmt::join(backend::backend_names(), ", ")))
+      ->capture_default_str();
+  app.add_option("--kv-type", options.kv_type, "How the cache stores keys and values")
+      ->check(CLI::IsMember({"f16", "f32"}))
+      ->capture_default_str();
+  if (!with_kv) return;
+  // A flag, so that `--kv PROMPT` leaves the prompt alone: a value comes as --kv=basic only.
+  app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
+  app.add_flag("--no-kv", options.no_kv, "Compute the whole sequence anew for every token: the baseline");
+}
+
+Result<DType> kv_type(const ModelOptions& options) {
+  if (options.kv != "basic") {
+    return make_error(options.kv == "paged" ? ErrorCode::kUnavailable : ErrorCode::kInvalidArgument,
+                      "--kv: expected basic, found {}", inferno::quoted(options.kv));
+  }
+  return options.kv_type == "f32" ? DType::kF32 : DType::kF16;
+}
+
+bool names_a_model(const std::string& argument) {
+  std::error_code error;
+  return argument.ends_with(".gguf") || argument.starts_with("synthetic:") ||
+         (!argument.empty() && std::filesystem::exists(argument, error));
+}
+
+Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
+  TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
+  if (path.starts_with("synthetic:")) {
+    return make_error(ErrorCode::kUnavailable, "{}: synthetic models are not in this version; give a .gguf file", path);
+  }
+  TRY_ASSIGN(gguf::File file, path.empty() ? gguf::File::from_memory(demo::model_bytes(), demo::kModelName)
+                                           : gguf::File::open(path));
+  for (const std::string& warning : file.warnings()) warn(warning);
+  ProgressBar bar;
+  return model::load_from_gguf(std::move(file), std::move(backend),
+                               [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
+}
+
+}  // namespace inferno::apps

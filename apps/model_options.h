@@ -1,0 +1,32 @@
+// What every command that runs a model has in common: which model, which backend, which cache; and loading it with a
+// progress bar.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "base/result.h"
+#include "model/load.h"
+
+namespace inferno::apps {
+
+struct ModelOptions {
+  std::string backend = "auto";
+  std::string kv = "basic";
+  std::string kv_type = "f16";
+  bool no_kv = false;
+};
+
+// --backend and --kv-type; with_kv adds --kv and --no-kv.
+void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
+
+// F16 or F32; kUnavailable for a cache that is not there.
+Result<DType> kv_type(const ModelOptions& options);
+
+// A model on the command line is a file that exists, or what is named like one.
+bool names_a_model(const std::string& argument);
+
+// Loads the model, or the embedded demo model when `path` is empty; a bar on stderr when that is a terminal.
+Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options);
+
+}  // namespace inferno::apps

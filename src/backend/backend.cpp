@@ -1,0 +1,53 @@
+#include "backend/backend.h"
+
+#include <chrono>
+
+#include "backend/cost.h"
+
+namespace inferno::backend {
+
+template <class F>
+void Backend::run(const char* name, const metrics::Cost& cost, F&& operation) {
+  if (depth_ == 0) counters_ += cost;
+  if (!profiling_) {
+    ++depth_;
+    operation();
+    --depth_;
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  ++depth_;
+  operation();
+  --depth_;
+  profile_.add(name, depth_, std::chrono::steady_clock::now() - start, cost);
+}
+
+BatchView Backend::begin_forward(const BatchView& host_batch) {
+  host_batch_ = host_batch;
+  return do_begin_forward(host_batch);
+}
+
+Status Backend::end_forward() {
+  return do_end_forward();
+}
+
+// clang-format off
+void Backend::embed(const EmbedArgs& a) { run("embed", cost(a, host_batch_), [&] { do_embed(a); }); }
+void Backend::matmul(const MatmulArgs& a) { run("matmul", cost(a, host_batch_), [&] { do_matmul(a); }); }
+void Backend::rms_norm(const RmsNormArgs& a) { run("rms_norm", cost(a, host_batch_), [&] { do_rms_norm(a); }); }
+void Backend::rope_table(const RopeTableArgs& a) { run("rope_table", cost(a, host_batch_), [&] { do_rope_table(a); }); }
+void Backend::rope(const RopeArgs& a) { run("rope", cost(a, host_batch_), [&] { do_rope(a); }); }
+void Backend::kv_append(const KvAppendArgs& a) { run("kv_append", cost(a, host_batch_), [&] { do_kv_append(a); }); }
+void Backend::attention(const AttentionArgs& a) { run("attention", cost(a, host_batch_), [&] { do_attention(a); }); }
+void Backend::add(const AddArgs& a) { run("add", cost(a, host_batch_), [&] { do_add(a); }); }
+void Backend::act_mul(const ActMulArgs& a) { run("act_mul", cost(a, host_batch_), [&] { do_act_mul(a); }); }
+void Backend::gather_rows(const GatherRowsArgs& a) { run("gather_rows", cost(a, host_batch_), [&] { do_gather_rows(a); }); }
+
+void Backend::qkv_step(const QkvArgs& a) { run("qkv_step", cost(a, host_batch_), [&] { do_qkv_step(a); }); }
+void Backend::attention_step(const AttentionArgs& a) { run("attention_step", cost(a, host_batch_), [&] { do_attention_step(a); }); }
+void Backend::out_proj_step(const OutProjArgs& a) { run("out_proj_step", cost(a, host_batch_), [&] { do_out_proj_step(a); }); }
+void Backend::mlp_step(const MlpArgs& a) { run("mlp_step", cost(a, host_batch_), [&] { do_mlp_step(a); }); }
+void Backend::lm_head_step(const LmHeadArgs& a) { run("lm_head_step", cost(a, host_batch_), [&] { do_lm_head_step(a); }); }
+// clang-format on
+
+}  // namespace inferno::backend

@@ -1,0 +1,115 @@
+// Backend: the only door between model and hardware. It owns memory, supplies the primitives that every device must
+// have, and the steps of a decoder layer, each with a default composed of primitives (steps.cpp) that a device
+// overrides when it can fuse it; the composed version stays its oracle.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/args.h"
+#include "base/result.h"
+#include "metrics/profile.h"
+#include "tensor/tensor.h"
+
+namespace inferno::backend {
+
+struct DeviceInfo {
+  std::string backend;      // as --backend names it
+  std::string device;       // "CPU"
+  std::string isa;          // what the kernels are compiled for
+  unsigned threads = 1;
+  DType activation_dtype = DType::kF32;  // of x, q, k, v … and of the logits
+};
+
+// What the machine can do at best, measured in this process.
+struct Ceilings {
+  double read_gb_per_s = 0;  // reading memory that no cache holds, with info().threads threads
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual DeviceInfo info() const = 0;
+
+  // Memory of the device. Errors: kResource with the size that was asked for.
+  virtual Result<Buffer> alloc(size_t bytes) = 0;
+  virtual Status upload(void* device, const void* host, size_t bytes) = 0;
+  virtual Status download(void* host, const void* device, size_t bytes) = 0;
+  // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
+  virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
+
+  // Takes tens of milliseconds; nothing else should run meanwhile.
+  virtual Result<Ceilings> measure_ceilings() = 0;
+
+  // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and steps run in
+  // order, possibly asynchronously; errors surface in end_forward.
+  BatchView begin_forward(const BatchView& host_batch);
+  Status end_forward();
+
+  // Primitives.
+  void embed(const EmbedArgs& args);
+  void matmul(const MatmulArgs& args);
+  void rms_norm(const RmsNormArgs& args);
+  void rope_table(const RopeTableArgs& args);
+  void rope(const RopeArgs& args);
+  void kv_append(const KvAppendArgs& args);
+  void attention(const AttentionArgs& args);
+  void add(const AddArgs& args);
+  void act_mul(const ActMulArgs& args);
+  void gather_rows(const GatherRowsArgs& args);
+
+  // Steps of a decoder layer.
+  void qkv_step(const QkvArgs& args);            // norm, q k v, qk-norm, rope, append to the cache
+  void attention_step(const AttentionArgs& args);
+  void out_proj_step(const OutProjArgs& args);   // projection, post-norm, residual
+  void mlp_step(const MlpArgs& args);            // norm, gate and up, activation, down, post-norm, residual
+  void lm_head_step(const LmHeadArgs& args);     // rows asked for, norm, head
+
+  // Least bytes and operations of everything since the last reset_counters().
+  const metrics::Cost& counters() const { return counters_; }
+  void reset_counters() { counters_ = {}; }
+
+  // Times every operation while on; costs two clock readings each.
+  void set_profiling(bool on) { profiling_ = on; }
+  metrics::Profile& profile() { return profile_; }
+
+ protected:
+  virtual BatchView do_begin_forward(const BatchView& host_batch) = 0;
+  virtual Status do_end_forward() = 0;
+
+  virtual void do_embed(const EmbedArgs& args) = 0;
+  virtual void do_matmul(const MatmulArgs& args) = 0;
+  virtual void do_rms_norm(const RmsNormArgs& args) = 0;
+  virtual void do_rope_table(const RopeTableArgs& args) = 0;
+  virtual void do_rope(const RopeArgs& args) = 0;
+  virtual void do_kv_append(const KvAppendArgs& args) = 0;
+  virtual void do_attention(const AttentionArgs& args) = 0;
+  virtual void do_add(const AddArgs& args) = 0;
+  virtual void do_act_mul(const ActMulArgs& args) = 0;
+  virtual void do_gather_rows(const GatherRowsArgs& args) = 0;
+
+  virtual void do_qkv_step(const QkvArgs& args);
+  virtual void do_attention_step(const AttentionArgs& args);
+  virtual void do_out_proj_step(const OutProjArgs& args);
+  virtual void do_mlp_step(const MlpArgs& args);
+  virtual void do_lm_head_step(const LmHeadArgs& args);
+
+ private:
+  template <class F>
+  void run(const char* name, const metrics::Cost& cost, F&& operation);
+
+  BatchView host_batch_;
+  metrics::Cost counters_;
+  metrics::Profile profile_;
+  bool profiling_ = false;
+  int depth_ = 0;
+};
+
+// --backend: scalar | simd | parallel | cuda | metal | auto. An unknown name is kInvalidArgument with the list; a
+// known one that is not here is kUnavailable with the reason.
+Result<std::shared_ptr<Backend>> create_backend(std::string_view name);
+std::vector<std::string_view> backend_names();
+
+}  // namespace inferno::backend

@@ -1,0 +1,13 @@
+// What stands here where the vectorised CPU backend was not built: a sentence that says why and what to do.
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+
+namespace inferno::backend {
+
+Result<std::shared_ptr<Backend>> create_no_simd();
+Result<std::shared_ptr<Backend>> create_no_parallel();
+
+}  // namespace inferno::backend

@@ -1,0 +1,48 @@
+#include <algorithm>
+#include <array>
+
+#include "backend/backend.h"
+#include "backend/no_cpu/no_cpu.h"
+#include "backend/no_cuda/no_cuda.h"
+#include "backend/no_metal/no_metal.h"
+#include "backend/scalar/scalar_backend.h"
+#include "base/text.h"
+
+namespace inferno::backend {
+namespace {
+
+using Factory = Result<std::shared_ptr<Backend>> (*)();
+
+struct Entry {
+  std::string_view name;
+  Factory create;
+};
+
+// Fastest first: `auto` takes the first that is there.
+constexpr std::array kBackends = {
+    Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal},    Entry{"parallel", create_no_parallel},
+    Entry{"simd", create_no_simd}, Entry{"scalar", create_scalar},
+};
+
+}  // namespace
+
+std::vector<std::string_view> backend_names() {
+  std::vector<std::string_view> names = {"auto"};
+  for (const Entry& entry : kBackends) names.push_back(entry.name);
+  return names;
+}
+
+Result<std::shared_ptr<Backend>> create_backend(std::string_view name) {
+  if (name == "auto") {
+    for (const Entry& entry : kBackends) {
+      if (auto backend = entry.create(); backend || backend.error().code != ErrorCode::kUnavailable) return backend;
+    }
+  }
+  for (const Entry& entry : kBackends) {
+    if (entry.name == name) return entry.create();
+  }
+  return make_error(ErrorCode::kInvalidArgument, "--backend: expected one of {}, found {}",
+                    fmt::join(backend_names(), ", "), quoted(name));
+}
+
+}  // namespace inferno::backend

@@ -1,0 +1,126 @@
+#include "backend/scalar/scalar_backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "base/text.h"
+#include "kernels/reference/reference.h"
+
+namespace inferno::backend {
+namespace {
+
+namespace reference = kernels::reference;
+
+class ScalarBackend final : public Backend {
+ public:
+  DeviceInfo info() const override { return {"scalar", "CPU", "none (plain loops)", 1, DType::kF32}; }
+
+  Result<Buffer> alloc(size_t bytes) override {
+    constexpr size_t kAlignment = 64;
+    void* data = ::operator new(std::max<size_t>(bytes, 1), std::align_val_t{kAlignment}, std::nothrow);
+    if (data == nullptr) {
+      return make_error(ErrorCode::kResource, "out of memory: {} were asked for", human_bytes(bytes));
+    }
+    return Buffer(data, bytes, [](void* p) { ::operator delete(p, std::align_val_t{kAlignment}); });
+  }
+
+  Status upload(void* device, const void* host, size_t bytes) override {
+    std::memcpy(device, host, bytes);
+    return {};
+  }
+
+  Status download(void* host, const void* device, size_t bytes) override {
+    std::memcpy(host, device, bytes);
+    return {};
+  }
+
+  // Matrices are read where they lie in the file; vectors become F32.
+  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
+    Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
+    if (use != WeightUse::kVector || tensor.dtype == DType::kF32) {
+      weight.data = std::shared_ptr<const void>(tensor.data, [](const void*) {});
+      return weight;
+    }
+    TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
+    reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()), tensor.n_elements());
+    weight.dtype = DType::kF32;
+    auto owner = std::make_shared<Buffer>(std::move(buffer));
+    weight.data = std::shared_ptr<const void>(owner, owner->data());
+    return weight;
+  }
+
+  // The best of a few passes over memory that is larger than any cache in use.
+  Result<Ceilings> measure_ceilings() override {
+    constexpr size_t kBytes = size_t{256} << 20;
+    constexpr int kPasses = 4;
+    TRY_ASSIGN(const Buffer buffer, alloc(kBytes));
+    std::memset(buffer.data(), 1, kBytes);
+    std::chrono::duration<double> best = std::chrono::hours(1);
+    for (int pass = 0; pass < kPasses; ++pass) {
+      const auto start = std::chrono::steady_clock::now();
+      reference::read_all(buffer.data(), static_cast<int64_t>(kBytes));
+      best = std::min<std::chrono::duration<double>>(best, std::chrono::steady_clock::now() - start);
+    }
+    return Ceilings{static_cast<double>(kBytes) / best.count() * 1e-9};
+  }
+
+ protected:
+  BatchView do_begin_forward(const BatchView& host_batch) override { return host_batch; }
+  Status do_end_forward() override { return {}; }
+
+  void do_embed(const EmbedArgs& a) override {
+    reference::embed({a.table.data.get(), a.table.dtype, a.batch.token_ids, a.y.as<float>(), a.y.rows(), a.y.cols(),
+                      a.scale});
+  }
+
+  void do_matmul(const MatmulArgs& a) override {
+    reference::matmul({a.w.data.get(), a.w.dtype, static_cast<const float*>(a.bias.data.get()), a.x.as<float>(),
+                       a.y.as<float>(), a.x.shape[0], a.w.rows, a.w.cols});
+  }
+
+  void do_rms_norm(const RmsNormArgs& a) override {
+    reference::rms_norm({a.x.as<float>(), static_cast<const float*>(a.w.data.get()), a.y.as<float>(), a.x.rows(),
+                         a.x.cols(), a.eps});
+  }
+
+  void do_rope_table(const RopeTableArgs& a) override {
+    reference::rope_table(
+        {a.batch.positions, a.inv_freq, a.cos_sin.as<float>(), a.cos_sin.shape[0], a.cos_sin.shape[1]});
+  }
+
+  void do_rope(const RopeArgs& a) override {
+    reference::rope({a.x.as<float>(), a.cos_sin.as<float>(), a.x.shape[0], a.x.shape[1], a.x.shape[2],
+                     a.cos_sin.shape[1], a.style});
+  }
+
+  void do_kv_append(const KvAppendArgs& a) override {
+    reference::kv_append({a.k.as<float>(), a.v.as<float>(), a.kv, a.batch.slot_mapping, a.batch.n_tokens});
+  }
+
+  void do_attention(const AttentionArgs& a) override {
+    reference::attention({a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
+                          a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks, a.q.shape[1], a.scale, a.window});
+  }
+
+  void do_add(const AddArgs& a) override { reference::add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()}); }
+
+  void do_act_mul(const ActMulArgs& a) override {
+    reference::act_mul(
+        {a.gate.as<float>(), a.up.as<float>(), a.y.as<float>(), a.y.n_elements(), a.activation});
+  }
+
+  void do_gather_rows(const GatherRowsArgs& a) override {
+    reference::gather_rows({a.x.as<float>(), a.ids, a.y.as<float>(), a.y.rows(), a.y.cols()});
+  }
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Backend>> create_scalar() {
+  return std::shared_ptr<Backend>(std::make_shared<ScalarBackend>());
+}
+
+}  // namespace inferno::backend

@@ -1,0 +1,116 @@
+#include "base/atomic_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/file_kind.h"
+#include "base/text.h"
+
+namespace inferno {
+namespace {
+
+Error io_error(const std::string& path, std::string_view what, int error_number) {
+  return make_error(ErrorCode::kIo, "{}: cannot {}: {}", escaped(path, path.size()), what,
+                    std::generic_category().message(error_number));
+}
+
+// The file that takes the bytes until they are all there; removed unless it was renamed.
+class TemporaryFile {
+ public:
+  TemporaryFile() = default;
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  ~TemporaryFile() {
+    if (fd_ >= 0) ::close(fd_);
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+
+  // Beside `target`, since a rename works only within a file system.
+  Status create(const std::string& target) {
+    static std::atomic<unsigned> counter = 0;
+    constexpr int kAttempts = 100;  // names left over by programs that were killed
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const std::string path = fmt::format("{}.{}-{}.tmp", target, ::getpid(), counter++);
+      fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (fd_ >= 0) {
+        path_ = path;
+        return {};
+      }
+      if (errno != EEXIST) break;
+    }
+    return io_error(target, "create it", errno);
+  }
+
+  Status append(const std::string& target, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return io_error(target, "write it", errno);
+      bytes = bytes.subspan(static_cast<size_t>(written));
+    }
+    return {};
+  }
+
+  Status become(const std::string& target, std::optional<mode_t> mode) {
+    if (mode && ::fchmod(fd_, *mode) != 0) return io_error(target, "set its permissions", errno);
+    if (::fsync(fd_) != 0) return io_error(target, "write it", errno);
+    const int closed = ::close(std::exchange(fd_, -1));
+    if (closed != 0) return io_error(target, "write it", errno);
+    if (::rename(path_.c_str(), target.c_str()) != 0) return io_error(target, "replace it", errno);
+    path_.clear();
+    return {};
+  }
+
+ private:
+  int fd_ = -1;
+  std::string path_;
+};
+
+// The rename itself lasts only once the folder is on disk. Not every file system can do this, and the file is
+// whole either way, so there is no error to report.
+void sync_folder_of(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  const int fd = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write) {
+  std::string target = path;
+  std::optional<mode_t> mode;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) {
+    // Renaming onto a device such as /dev/null would destroy it.
+    if (!S_ISREG(info.st_mode)) {
+      return make_error(ErrorCode::kIo, "{}: expected the name of a regular file to write, found {}",
+                        escaped(path, path.size()), file_kind(info.st_mode));
+    }
+    mode = info.st_mode & 07777;
+    // A symbolic link stays one: what it points to is replaced.
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+    if (real == nullptr) return io_error(path, "find it", errno);
+    target = real.get();
+  }
+  TemporaryFile temporary;
+  TRY(temporary.create(target));
+  TRY(write([&](std::span<const std::byte> bytes) { return temporary.append(target, bytes); }));
+  TRY(temporary.become(target, mode));
+  sync_folder_of(target);
+  return {};
+}
+
+}  // namespace inferno

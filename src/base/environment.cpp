@@ -1,0 +1,35 @@
+#include "base/environment.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "base/check.h"
+
+namespace inferno::environment {
+namespace {
+
+constexpr std::array kVariables = {
+    Variable{"INFERNO_LOG",
+             "events on stderr: error|warn|info|debug|trace, or module=level, separated by commas"},
+    Variable{"RUST_LOG", "the same as INFERNO_LOG, which goes first"},
+    Variable{"NO_COLOR", "if set, no colour on the terminal"},
+    Variable{"TERM", "the terminal's type; \"dumb\" means no colour"},
+};
+
+}  // namespace
+
+std::span<const Variable> variables() {
+  return kVariables;
+}
+
+std::optional<std::string> get(std::string_view name) {
+  const bool known = std::any_of(kVariables.begin(), kVariables.end(),
+                                 [&](const Variable& variable) { return variable.name == name; });
+  CHECK(known, "environment variable {} is not in the list of base/environment.cpp", name);
+  const char* value = std::getenv(std::string(name).c_str());
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+}  // namespace inferno::environment

@@ -1,0 +1,73 @@
+#include "base/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/file_kind.h"
+#include "base/text.h"
+
+namespace inferno {
+namespace {
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+std::string reason(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+Error not_a_regular_file(const std::string& path, mode_t mode) {
+  return make_error(ErrorCode::kIo, "{}: expected a regular file, found {}", escaped(path, path.size()),
+                    file_kind(mode));
+}
+
+Error open_error(const std::string& path, int error_number) {
+  const std::string name = escaped(path, path.size());
+  if (error_number == ENOENT) return make_error(ErrorCode::kIo, "{}: no such file", name);
+  // A socket cannot be opened at all, so say what it is rather than "no such device or address".
+  struct stat info {};
+  if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0)
+    return not_a_regular_file(path, info.st_mode);
+  return make_error(ErrorCode::kIo, "{}: cannot open it: {}", name, reason(error_number));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  // A path from outside may hold a zero byte, where the operating system would see its end.
+  if (path.find('\0') != std::string::npos) return open_error(path, ENOENT);
+  // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
+  if (file.fd < 0) return open_error(path, errno);
+  struct stat info {};
+  if (::fstat(file.fd, &info) != 0) return open_error(path, errno);
+  if (!S_ISREG(info.st_mode)) return not_a_regular_file(path, info.st_mode);
+
+  std::shared_ptr<MappedFile> mapped(new MappedFile);
+  mapped->path_ = path;
+  if (info.st_size == 0) return std::shared_ptr<const MappedFile>(std::move(mapped));
+  const auto size = static_cast<size_t>(info.st_size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) {
+    return make_error(ErrorCode::kIo, "{}: cannot map its {} into memory: {}", escaped(path, path.size()),
+                      human_bytes(size), reason(errno));
+  }
+  mapped->data_ = static_cast<const std::byte*>(data);
+  mapped->size_ = size;
+  return std::shared_ptr<const MappedFile>(std::move(mapped));
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+}  // namespace inferno

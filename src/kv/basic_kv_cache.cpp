@@ -1,0 +1,77 @@
+#include "kv/basic_kv_cache.h"
+
+#include <numeric>
+
+#include "base/check.h"
+#include "base/checked_math.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+namespace inferno::kv {
+
+uint64_t bytes_per_position(const Config& config) {
+  uint64_t elements = 0;
+  for (const LayerShape& layer : config.layers) {
+    elements += 2 * static_cast<uint64_t>(layer.n_kv_heads * layer.head_dim);
+  }
+  return row_bytes(config.dtype, elements);
+}
+
+Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& backend, const Config& config) {
+  CHECK(config.dtype == DType::kF16 || config.dtype == DType::kF32, "KV type {}", name(config.dtype));
+  CHECK(config.max_seqs > 0 && config.max_positions > 0, "{} sequences of {} positions", config.max_seqs,
+        config.max_positions);
+  const uint64_t per_position = bytes_per_position(config);
+  const auto positions =
+      checked_mul(static_cast<uint64_t>(config.max_seqs), static_cast<uint64_t>(config.max_positions));
+  const auto total = positions ? checked_mul(*positions, per_position) : std::nullopt;
+  const uint64_t available = available_memory().value_or(UINT64_MAX);
+  if (!total || *total > available) {
+    return make_error(ErrorCode::kResource,
+                      "KV cache: {} x {} positions x {} bytes ({}) need {}, but {} are available; ask for a shorter "
+                      "context",
+                      config.max_seqs, config.max_positions, per_position, name(config.dtype),
+                      total ? human_bytes(*total) : "more than 2^64 bytes", human_bytes(available));
+  }
+
+  auto cache = std::unique_ptr<BasicKvCache>(new BasicKvCache);
+  cache->config_ = config;
+  for (const LayerShape& layer : config.layers) {
+    const size_t bytes = row_bytes(config.dtype, static_cast<size_t>(layer.n_kv_heads * layer.head_dim)) *
+                         static_cast<size_t>(*positions);
+    TRY_ASSIGN(Buffer k, backend.alloc(bytes));
+    TRY_ASSIGN(Buffer v, backend.alloc(bytes));
+    cache->layers_.push_back(
+        {k.data(), v.data(), config.dtype, config.max_positions, layer.n_kv_heads, layer.head_dim});
+    cache->buffers_.push_back(std::move(k));
+    cache->buffers_.push_back(std::move(v));
+  }
+  cache->block_ids_.resize(static_cast<size_t>(config.max_seqs));
+  std::iota(cache->block_ids_.begin(), cache->block_ids_.end(), 0);
+  return cache;
+}
+
+Status BasicKvCache::reserve(int32_t seq, int64_t n_positions) {
+  CHECK(seq >= 0 && seq < config_.max_seqs, "sequence {} of {}", seq, config_.max_seqs);
+  if (n_positions > config_.max_positions) {
+    return make_error(ErrorCode::kResource, "KV cache: {} positions asked for, {} per sequence", n_positions,
+                      config_.max_positions);
+  }
+  return {};
+}
+
+void BasicKvCache::truncate(int32_t seq, int64_t n_positions) {
+  // Every position has its place already, and nobody reads one that is not in a batch's context.
+  CHECK(seq >= 0 && seq < config_.max_seqs && n_positions >= 0, "sequence {}, {} positions", seq, n_positions);
+}
+
+std::span<const int32_t> BasicKvCache::block_table(int32_t seq) const {
+  CHECK(seq >= 0 && seq < config_.max_seqs, "sequence {} of {}", seq, config_.max_seqs);
+  return {&block_ids_[static_cast<size_t>(seq)], 1};
+}
+
+uint64_t BasicKvCache::bytes() const {
+  return bytes_per_position(config_) * static_cast<uint64_t>(config_.max_seqs * config_.max_positions);
+}
+
+}  // namespace inferno::kv

@@ -1,0 +1,65 @@
+#include "metrics/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace inferno::metrics {
+
+Cost& Cost::operator+=(const Cost& other) {
+  weight_bytes += other.weight_bytes;
+  kv_bytes += other.kv_bytes;
+  activation_bytes += other.activation_bytes;
+  flops += other.flops;
+  return *this;
+}
+
+void Profile::add(const char* name, int depth, std::chrono::nanoseconds time, const Cost& cost) {
+  // A step's primitives end before the step itself: rows of greater depth found at the end belong to it, so the step
+  // goes in front of them.
+  auto row = std::find_if(rows_.begin(), rows_.end(),
+                          [&](const Row& r) { return r.depth == depth && r.name == name; });
+  if (row == rows_.end()) {
+    auto at = rows_.end();
+    while (at != rows_.begin() && std::prev(at)->depth > depth) --at;
+    row = rows_.insert(at, Row{name, depth, 0, {}, {}});
+  }
+  ++row->calls;
+  row->time += time;
+  row->cost += cost;
+}
+
+std::chrono::nanoseconds Profile::total_time() const {
+  std::chrono::nanoseconds total{0};
+  for (const Row& row : rows_) {
+    if (row.depth == 0) total += row.time;
+  }
+  return total;
+}
+
+std::string Profile::table() const {
+  const double total = static_cast<double>(total_time().count());
+  std::string text = fmt::format("{:<22} {:>9} {:>11} {:>7} {:>9} {:>9}\n", "operation", "calls", "ms", "%",
+                                 "GB/s", "GFLOP/s");
+  const auto line = [&](const std::string& name, uint64_t calls, double ns, const Cost& cost) {
+    const double per_ns = ns > 0 ? 1.0 / ns : 0.0;  // bytes per ns are GB/s, operations per ns are GFLOP/s
+    text += fmt::format("{:<22} {:>9} {:>11.3f} {:>7.2f} {:>9.3f} {:>9.3f}\n", name, calls, ns * 1e-6,
+                        total > 0 ? 100.0 * ns / total : 0.0, static_cast<double>(cost.bytes()) * per_ns,
+                        static_cast<double>(cost.flops) * per_ns);
+  };
+  Cost sum;
+  uint64_t calls = 0;
+  for (const Row& row : rows_) {
+    line(std::string(static_cast<size_t>(row.depth) * 2, ' ') + row.name, row.calls,
+         static_cast<double>(row.time.count()), row.cost);
+    if (row.depth == 0) {
+      sum += row.cost;
+      calls += row.calls;
+    }
+  }
+  line("total", calls, total, sum);
+  return text;
+}
+
+}  // namespace inferno::metrics

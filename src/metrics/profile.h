@@ -1,0 +1,47 @@
+// Profile: what the operations of a backend cost: calls, time, bytes and floating-point operations, by name.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace inferno::metrics {
+
+// What one operation has to move and compute at the least: each operand once.
+struct Cost {
+  uint64_t weight_bytes = 0;
+  uint64_t kv_bytes = 0;
+  uint64_t activation_bytes = 0;
+  uint64_t flops = 0;
+
+  uint64_t bytes() const { return weight_bytes + kv_bytes + activation_bytes; }
+  Cost& operator+=(const Cost& other);
+};
+
+class Profile {
+ public:
+  // Operations may nest (a decoder step is composed of primitives); depth 0 alone makes up the totals.
+  struct Row {
+    std::string name;
+    int depth = 0;
+    uint64_t calls = 0;
+    std::chrono::nanoseconds time{0};
+    Cost cost;
+  };
+
+  void add(const char* name, int depth, std::chrono::nanoseconds time, const Cost& cost);
+
+  // In order of first appearance, outermost before what they contain.
+  const std::vector<Row>& rows() const { return rows_; }
+  std::chrono::nanoseconds total_time() const;
+  void clear() { rows_.clear(); }
+
+  // One line a row: name (indented by depth), calls, ms, % of the total, GB/s, GFLOP/s. The sum of depth 0 last.
+  std::string table() const;
+
+ private:
+  std::vector<Row> rows_;
+};
+
+}  // namespace inferno::metrics

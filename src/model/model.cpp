@@ -1,0 +1,65 @@
+#include "model/model.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace inferno::model {
+
+Result<std::unique_ptr<Model>> Model::load(gguf::File file, std::shared_ptr<backend::Backend> backend,
+                                           const ProgressFn& progress) {
+  auto model = std::unique_ptr<Model>(new Model(std::move(file), std::move(backend)));
+  TRY_ASSIGN(model->config_, read_config(model->file_));
+  TRY_ASSIGN(model->weights_, load_weights(model->file_, model->config_, *model->backend_, progress));
+  const ModelConfig& config = model->config_;
+  log::event(log::Level::kDebug, "inferno::model", "loaded",
+             {{"name", config.name},
+              {"architecture", config.arch->name},
+              {"layers", config.n_layers},
+              {"dim", config.dim},
+              {"context", config.context_length},
+              {"vocabulary", config.vocab_size},
+              {"bytes", model->weights_.bytes()}});
+  return model;
+}
+
+kv::Config Model::kv_config(DType dtype, int64_t max_seqs, int64_t max_positions) const {
+  kv::Config kv{.layers = {}, .dtype = dtype, .max_seqs = max_seqs, .max_positions = max_positions};
+  for (const LayerConfig& layer : config_.layers) kv.layers.push_back({layer.n_kv_heads, config_.head_dim});
+  return kv;
+}
+
+Status Model::reserve_workspace(int64_t n_tokens, int64_t n_logits) {
+  const DType dtype = backend_->info().activation_dtype;
+  const auto allocate = [&](Tensor& tensor, Buffer& buffer, int64_t rows, int64_t cols) -> Status {
+    TRY_ASSIGN(buffer, backend_->alloc(row_bytes(dtype, static_cast<size_t>(rows * cols))));
+    tensor = Tensor{.dtype = dtype, .n_dims = 2, .shape = {rows, cols}, .data = buffer.data()};
+    return {};
+  };
+  Workspace& s = workspace_;
+  if (n_tokens > s.capacity) {
+    s = Workspace{};
+    s.cos_sin.resize(config_.ropes.size());
+    const auto activation = [&](Tensor& tensor, int64_t cols) {
+      return allocate(tensor, s.buffers.emplace_back(), n_tokens, cols);
+    };
+    TRY(activation(s.x, config_.dim));
+    TRY(activation(s.normed, config_.dim));
+    TRY(activation(s.rows, config_.dim));
+    TRY(activation(s.q, config_.max_heads() * config_.head_dim));
+    TRY(activation(s.attended, config_.max_heads() * config_.head_dim));
+    TRY(activation(s.k, config_.max_kv_heads() * config_.head_dim));
+    TRY(activation(s.v, config_.max_kv_heads() * config_.head_dim));
+    TRY(activation(s.gate, config_.max_hidden_dim()));
+    TRY(activation(s.up, config_.max_hidden_dim()));
+    for (Tensor& table : s.cos_sin) TRY(activation(table, config_.n_rope_pairs * 2));
+    s.capacity = n_tokens;
+  }
+  if (n_logits > s.logits_capacity) {
+    TRY(allocate(s.logits, s.logits_buffer, n_logits, config_.vocab_size));
+    s.logits_capacity = n_logits;
+  }
+  return {};
+}
+
+}  // namespace inferno::model

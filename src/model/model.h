@@ -1,0 +1,68 @@
+// Model: a config, its weights, and the one forward pass of all families.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+#include "base/progress.h"
+#include "base/result.h"
+#include "gguf/file.h"
+#include "kv/kv_cache.h"
+#include "model/batch.h"
+#include "model/config.h"
+#include "model/weights.h"
+
+namespace inferno::model {
+
+// Logits of the rows asked for, in the backend's memory until the next forward.
+struct Logits {
+  Tensor values;  // (n_logits, vocab)
+};
+
+class Model {
+ public:
+  static Result<std::unique_ptr<Model>> load(gguf::File file, std::shared_ptr<backend::Backend> backend,
+                                             const ProgressFn& progress = {});
+
+  // Runs the batch through all layers; keys and values of its positions are added to the cache. At most max_batch()
+  // tokens. Errors: kResource when activations do not fit in memory; kRuntime from the device.
+  Result<Logits> forward(const Batch& batch, kv::KvCache& cache);
+  static constexpr int64_t max_batch() { return 512; }
+
+  // What a cache for this model needs.
+  kv::Config kv_config(DType dtype, int64_t max_seqs, int64_t max_positions) const;
+
+  const ModelConfig& config() const { return config_; }
+  const Weights& weights() const { return weights_; }
+  const gguf::File& file() const { return file_; }
+  backend::Backend& backend() const { return *backend_; }
+
+ private:
+  // Activations of one forward pass, for up to `capacity` rows.
+  struct Workspace {
+    int64_t capacity = 0;
+    int64_t logits_capacity = 0;
+    std::vector<Buffer> buffers;
+    Buffer logits_buffer;
+    Tensor x, normed;               // (n, dim)
+    Tensor q, attended;             // (n, max heads * head_dim)
+    Tensor k, v;                    // (n, max kv heads * head_dim)
+    Tensor gate, up;                // (n, max hidden_dim)
+    Tensor rows;                    // (n, dim): the rows whose logits are wanted
+    std::vector<Tensor> cos_sin;    // (n, n_rope_pairs, 2) for each rope
+    Tensor logits;                  // (n_logits, vocab)
+  };
+
+  Model(gguf::File file, std::shared_ptr<backend::Backend> backend)
+      : file_(std::move(file)), backend_(std::move(backend)) {}
+  Status reserve_workspace(int64_t n_tokens, int64_t n_logits);
+
+  gguf::File file_;  // weights may lie in its mapping
+  std::shared_ptr<backend::Backend> backend_;
+  ModelConfig config_;
+  Weights weights_;
+  Workspace workspace_;
+};
+
+}  // namespace inferno::model

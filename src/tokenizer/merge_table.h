@@ -1,0 +1,35 @@
+// MergeTable: tokenizer.ggml.merges, checked and resolved to ids: which two tokens become which third, and when.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/result.h"
+#include "gguf/file.h"
+#include "tokenizer/bpe_merge.h"
+#include "tokenizer/vocabulary.h"
+
+namespace inferno::tokenizer {
+
+class MergeTable {
+ public:
+  // Refuses a merge that is not two tokens of the vocabulary separated by one space, whose product the vocabulary
+  // lacks, or that stands there twice.
+  static Result<MergeTable> load(const gguf::File& file, const Vocabulary& vocabulary);
+
+  // The merge's rank is its place in the file.
+  Merge find(int32_t left, int32_t right) const;
+
+ private:
+  struct Slot {
+    uint64_t pair;
+    Merge merge;
+  };
+  explicit MergeTable(size_t n_merges);
+  bool insert(int32_t left, int32_t right, Merge merge);
+  size_t first_slot(uint64_t pair) const;
+
+  std::vector<Slot> slots_;  // open addressing; a power of two, at most half full
+};
+
+}  // namespace inferno::tokenizer

@@ -1,0 +1,186 @@
+#include "tokenizer/sentencepiece_bpe.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/text.h"
+#include "tokenizer/unicode.h"
+
+namespace inferno::tokenizer {
+namespace {
+
+constexpr std::string_view kScoresKey = "tokenizer.ggml.scores";
+constexpr std::string_view kTokensKey = "tokenizer.ggml.tokens";
+constexpr std::string_view kUnknownKey = "tokenizer.ggml.unknown_token_id";
+constexpr std::string_view kSpace = "\u2581";  // ▁
+
+// Orders like the float, but downwards and as an integer: the highest score has the lowest rank.
+uint32_t rank_of(float score) {
+  const auto bits = std::bit_cast<uint32_t>(score == 0.0F ? 0.0F : score);  // -0 is 0
+  return (bits & 0x80000000u) != 0 ? bits : 0x7FFFFFFFu - bits;
+}
+
+std::optional<uint8_t> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<uint8_t>(c - '0');
+  if (c >= 'A' && c <= 'F') return static_cast<uint8_t>(c - 'A' + 10);
+  if (c >= 'a' && c <= 'f') return static_cast<uint8_t>(c - 'a' + 10);
+  return std::nullopt;
+}
+
+// The byte that "<0xHH>" means.
+std::optional<uint8_t> byte_of(std::string_view spelling) {
+  if (spelling.size() != 6 || !spelling.starts_with("<0x") || !spelling.ends_with('>')) return std::nullopt;
+  const auto high = hex_digit(spelling[3]);
+  const auto low = hex_digit(spelling[4]);
+  if (!high || !low) return std::nullopt;
+  return static_cast<uint8_t>(*high * 16 + *low);
+}
+
+std::string with_marked_spaces(std::string_view text, bool add_prefix) {
+  std::string marked;
+  marked.reserve(text.size() + text.size() / 4 + kSpace.size());
+  if (add_prefix) marked += kSpace;
+  for (const char c : text) {
+    if (c == ' ') {
+      marked += kSpace;
+    } else {
+      marked += c;
+    }
+  }
+  return marked;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<const TextModel>> SentencePieceBpe::load(const gguf::File& file,
+                                                                const Vocabulary& vocabulary) {
+  constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
+  TRY_ASSIGN(const auto pre, file.meta_optional<std::string_view>(kPreKey));
+  if (pre.value_or("default") != "default") {
+    return invalid_key(file, kPreKey, "unknown pretokenizer \"{}\" of a \"llama\" tokenizer; known is default",
+                       escaped(*pre));
+  }
+  std::unique_ptr<SentencePieceBpe> model(new SentencePieceBpe(vocabulary));
+  TRY_ASSIGN(const auto prefix, file.meta_optional<bool>("tokenizer.ggml.add_space_prefix"));
+  model->add_space_prefix_ = prefix.value_or(true);
+  TRY(model->load_scores(file));
+  TRY(model->load_byte_tokens(file));
+  model->find_joints();
+  return std::unique_ptr<const TextModel>(std::move(model));
+}
+
+Status SentencePieceBpe::load_scores(const gguf::File& file) {
+  TRY(check_array(file, kScoresKey, gguf::ValueType::kFloat32, static_cast<uint64_t>(vocabulary_->size())));
+  TRY_ASSIGN(const std::vector<float> scores, file.meta_array<float>(kScoresKey));
+  ranks_.reserve(scores.size());
+  for (const float score : scores) ranks_.push_back(rank_of(score));
+  return {};
+}
+
+Status SentencePieceBpe::load_byte_tokens(const gguf::File& file) {
+  byte_ids_.fill(-1);
+  int n_found = 0;
+  for (int32_t id = 0; id < vocabulary_->size(); ++id) {
+    if (vocabulary_->type(id) != TokenType::kByte) continue;
+    const std::string_view spelling = vocabulary_->spelling(id);
+    const std::optional<uint8_t> byte = byte_of(spelling);
+    if (!byte) {
+      return invalid_key(file, kTokensKey, "[{}] \"{}\" has type BYTE, expected <0x00> to <0xFF>", id,
+                         escaped(spelling));
+    }
+    if (byte_ids_[*byte] >= 0) {
+      return invalid_key(file, kTokensKey, "[{}] \"{}\" is the same byte as [{}]", id, escaped(spelling),
+                         byte_ids_[*byte]);
+    }
+    byte_ids_[*byte] = id;
+    ++n_found;
+  }
+  if (n_found > 0 && n_found < 256) {
+    const auto missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1) - byte_ids_.begin();
+    return invalid_key(file, kTokensKey, "{} of the 256 byte tokens are there, <0x{:02X}> is missing", n_found,
+                       missing);
+  }
+  TRY_ASSIGN(const auto unknown, file.meta_optional<uint32_t>(kUnknownKey));
+  if (unknown && *unknown < static_cast<uint32_t>(vocabulary_->size())) {
+    unknown_id_ = static_cast<int32_t>(*unknown);
+  } else if (n_found == 0) {
+    return invalid_key(file, kUnknownKey, "needed for a vocabulary of {} tokens without byte tokens",
+                       vocabulary_->size());
+  }
+  return {};
+}
+
+void SentencePieceBpe::find_joints() {
+  for (int32_t id = 0; id < vocabulary_->size(); ++id) {
+    const std::string_view spelling = vocabulary_->spelling(id);
+    if (!find_mergeable(spelling)) continue;
+    for (size_t at = spelling.find(kSpace, 1); at != std::string_view::npos; at = spelling.find(kSpace, at + 1)) {
+      joins_space_[static_cast<uint8_t>(spelling[at - 1])] = true;
+    }
+  }
+}
+
+// Text must not become a control token or a byte token by merging: only by being one.
+std::optional<int32_t> SentencePieceBpe::find_mergeable(std::string_view text) const {
+  const std::optional<int32_t> id = vocabulary_->find(text);
+  if (!id) return std::nullopt;
+  const TokenType type = vocabulary_->type(*id);
+  return type == TokenType::kNormal || type == TokenType::kUserDefined ? id : std::nullopt;
+}
+
+void SentencePieceBpe::encode(std::string_view text, std::vector<int32_t>& ids) const {
+  const std::string marked = with_marked_spaces(text, add_space_prefix_);
+  const std::string_view rest = marked;
+  BpeMerger merger;
+  size_t begin = 0;
+  while (begin < rest.size()) {
+    size_t end = rest.find(kSpace, begin + 1);
+    while (end != std::string_view::npos && joins_space_[static_cast<uint8_t>(rest[end - 1])]) {
+      end = rest.find(kSpace, end + kSpace.size());
+    }
+    end = std::min(end, rest.size());
+    encode_word(rest.substr(begin, end - begin), merger, ids);
+    begin = end;
+  }
+}
+
+void SentencePieceBpe::encode_word(std::string_view word, BpeMerger& merger, std::vector<int32_t>& ids) const {
+  merger.clear();
+  for (size_t at = 0; at < word.size();) {
+    const size_t length = std::max<size_t>(utf8_char_length(word.substr(at)), 1);
+    merger.add(at, length, find_mergeable(word.substr(at, length)).value_or(-1));
+    at += length;
+  }
+  merger.run([&](const Symbol& left, const Symbol& right) -> Merge {
+    const auto id = find_mergeable(word.substr(left.begin, size_t{left.length} + right.length));
+    return id ? Merge{ranks_[static_cast<size_t>(*id)], *id} : Merge{};
+  });
+  merger.for_each([&](const Symbol& symbol) {
+    if (symbol.id >= 0) {
+      ids.push_back(symbol.id);
+    } else if (byte_ids_[0] < 0) {
+      ids.push_back(unknown_id_);
+    } else {
+      for (const char byte : word.substr(symbol.begin, symbol.length)) {
+        ids.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
+      }
+    }
+  });
+}
+
+void SentencePieceBpe::append_piece(int32_t id, std::string& text) const {
+  const std::string_view spelling = vocabulary_->spelling(id);
+  if (vocabulary_->type(id) == TokenType::kByte) {
+    text += static_cast<char>(*byte_of(spelling));
+    return;
+  }
+  size_t begin = 0;
+  for (size_t at = spelling.find(kSpace); at != std::string_view::npos; at = spelling.find(kSpace, begin)) {
+    text += spelling.substr(begin, at - begin);
+    text += ' ';
+    begin = at + kSpace.size();
+  }
+  text += spelling.substr(begin);
+}
+
+}  // namespace inferno::tokenizer

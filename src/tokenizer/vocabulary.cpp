@@ -1,0 +1,122 @@
+#include "tokenizer/vocabulary.h"
+
+#include <bit>
+#include <functional>
+#include <limits>
+
+#include "base/text.h"
+#include "tokenizer/unicode.h"
+
+namespace inferno::tokenizer {
+namespace {
+
+constexpr std::string_view kTokensKey = "tokenizer.ggml.tokens";
+constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
+// The longest tokens of real vocabularies have 512 bytes.
+constexpr size_t kMaxTokenBytes = 16 * 1024;
+// Tokens matched in raw text cost up to their length at every position of a hostile text.
+constexpr size_t kMaxMatchedTokenBytes = 1024;
+
+bool is_matched_in_text(TokenType type) {
+  return type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
+}
+
+}  // namespace
+
+Status check_array(const gguf::File& file, std::string_view key, gguf::ValueType element_type,
+                   uint64_t expected) {
+  const gguf::Value* value = file.find(key);
+  if (value == nullptr) return invalid_key(file, key, "missing");
+  if (value->type != gguf::ValueType::kArray || value->element_type != element_type) {
+    const bool is_array = value->type == gguf::ValueType::kArray;
+    return invalid_key(file, key, "expected an array of {}, found {}{}", gguf::name(element_type),
+                       is_array ? "an array of " : "",
+                       gguf::name(is_array ? value->element_type : value->type));
+  }
+  if (value->count != expected) {
+    return invalid_key(file, key, "expected {} elements, one for each token, found {}", expected,
+                       value->count);
+  }
+  return {};
+}
+
+Result<Vocabulary> Vocabulary::load(const gguf::File& file) {
+  Vocabulary vocabulary;
+  TRY(vocabulary.load_tokens(file));
+  TRY(vocabulary.load_types(file));
+  TRY(vocabulary.check_lengths(file));
+  vocabulary.build_index();
+  return vocabulary;
+}
+
+Status Vocabulary::load_tokens(const gguf::File& file) {
+  TRY_ASSIGN(const gguf::StringRange tokens, file.meta_strings(kTokensKey));
+  if (tokens.size() == 0 || tokens.size() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+    return invalid_key(file, kTokensKey, "expected 1 to 2147483647 tokens, found {}", tokens.size());
+  }
+  begins_.reserve(tokens.size() + 1);
+  for (const std::string_view token : tokens) {
+    if (valid_utf8_length(token) != token.size()) {
+      return invalid_key(file, kTokensKey, "[{}] \"{}\" is not valid UTF-8", begins_.size(), escaped(token));
+    }
+    begins_.push_back(arena_.size());
+    arena_ += token;
+  }
+  begins_.push_back(arena_.size());
+  return {};
+}
+
+Status Vocabulary::load_types(const gguf::File& file) {
+  TRY(check_array(file, kTypesKey, gguf::ValueType::kInt32, begins_.size() - 1));
+  TRY_ASSIGN(const std::vector<int32_t> types, file.meta_array<int32_t>(kTypesKey));
+  types_.reserve(types.size());
+  for (const int32_t type : types) {
+    if (type < static_cast<int32_t>(TokenType::kNormal) || type > static_cast<int32_t>(TokenType::kByte)) {
+      return invalid_key(file, kTypesKey, "[{}] is {}, expected a token type from 1 to 6", types_.size(),
+                         type);
+    }
+    types_.push_back(static_cast<TokenType>(type));
+  }
+  return {};
+}
+
+Status Vocabulary::check_lengths(const gguf::File& file) const {
+  for (int32_t id = 0; id < size(); ++id) {
+    const size_t length = spelling(id).size();
+    const size_t limit = is_matched_in_text(type(id)) ? kMaxMatchedTokenBytes : kMaxTokenBytes;
+    if (length > limit) {
+      return invalid_key(file, kTokensKey, "[{}] has {} bytes, at most {} are allowed for its type", id,
+                         length, limit);
+    }
+  }
+  return {};
+}
+
+void Vocabulary::build_index() {
+  slots_.assign(std::bit_ceil(types_.size() * 2), -1);
+  const size_t mask = slots_.size() - 1;
+  for (int32_t id = 0; id < size(); ++id) {
+    const std::string_view token = spelling(id);
+    if (token.empty()) continue;
+    size_t slot = std::hash<std::string_view>{}(token)&mask;
+    while (slots_[slot] >= 0 && spelling(slots_[slot]) != token) slot = (slot + 1) & mask;
+    if (slots_[slot] < 0) slots_[slot] = id;
+  }
+}
+
+std::string_view Vocabulary::spelling(int32_t id) const {
+  const auto i = static_cast<size_t>(id);
+  return std::string_view(arena_).substr(begins_[i], begins_[i + 1] - begins_[i]);
+}
+
+std::optional<int32_t> Vocabulary::find(std::string_view spelling_wanted) const {
+  const size_t mask = slots_.size() - 1;
+  size_t slot = std::hash<std::string_view>{}(spelling_wanted)&mask;
+  while (slots_[slot] >= 0) {
+    if (spelling(slots_[slot]) == spelling_wanted) return slots_[slot];
+    slot = (slot + 1) & mask;
+  }
+  return std::nullopt;
+}
+
+}  // namespace inferno::tokenizer

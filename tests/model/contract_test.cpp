@@ -1,0 +1,119 @@
+// The numerics contract: the logits of a sequence are a function of its own tokens alone, bit by bit, whatever the
+// batch around it and however its prompt was cut.
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "kv/basic_kv_cache.h"
+#include "support/load.h"
+#include "support/tiny_model.h"
+
+namespace inferno {
+namespace {
+
+struct Piece {
+  int32_t seq;
+  size_t begin, end;  // tokens of that sequence
+};
+
+using Step = std::vector<Piece>;  // what one batch holds
+
+// Runs the steps and returns the logits of every token of every sequence, by sequence.
+std::vector<std::vector<float>> run(model::Model& model, const std::vector<std::vector<int32_t>>& sequences,
+                                    const std::vector<Step>& steps, DType kv_type) {
+  auto cache = kv::BasicKvCache::create(
+      model.backend(), model.kv_config(kv_type, static_cast<int64_t>(sequences.size()), 400));
+  EXPECT_TRUE(cache.ok());
+  const auto vocab = static_cast<size_t>(model.config().vocab_size);
+  std::vector<std::vector<float>> logits(sequences.size());
+  for (const Step& step : steps) {
+    model::Batch batch;
+    for (const Piece& piece : step) {
+      const auto tokens =
+          std::span(sequences[static_cast<size_t>(piece.seq)]).subspan(piece.begin, piece.end - piece.begin);
+      batch.append(**cache, piece.seq, tokens, static_cast<int64_t>(piece.begin), model::Batch::Logits::kAll);
+    }
+    auto result = model.forward(batch, **cache);
+    EXPECT_TRUE(result.ok());
+    const float* rows = result->values.as<const float>();
+    for (const Piece& piece : step) {
+      auto& own = logits[static_cast<size_t>(piece.seq)];
+      own.insert(own.end(), rows, rows + (piece.end - piece.begin) * vocab);
+      rows += (piece.end - piece.begin) * vocab;
+    }
+  }
+  return logits;
+}
+
+void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+}
+
+class Contract : public testing::TestWithParam<std::tuple<std::string, DType>> {
+ protected:
+  void SetUp() override {
+    const auto& [arch, kv_type] = GetParam();
+    const bool windows = arch == "gemma3";
+    bytes_ = test::TinyModel({.arch = arch,
+                              .n_layers = windows ? 7u : 2u,
+                              .dim = 24,
+                              .n_heads = 6,
+                              .n_kv_heads = 2,
+                              .head_dim = 10,
+                              .hidden_dim = 40,
+                              .window = windows ? 9u : 0u})
+                 .bytes();
+    loaded_ = test::load_bytes(bytes_);
+    kv_type_ = kv_type;
+    sequences_ = {test::random_ids(290, 300, 1), test::random_ids(31, 300, 2), test::random_ids(64, 300, 3)};
+    alone_ = run(*loaded_.model, sequences_, {{{0, 0, 290}}, {{1, 0, 31}}, {{2, 0, 64}}}, kv_type_);
+  }
+
+  std::vector<std::byte> bytes_;
+  model::LoadedModel loaded_;
+  DType kv_type_ = DType::kF32;
+  std::vector<std::vector<int32_t>> sequences_;
+  std::vector<std::vector<float>> alone_;
+};
+
+TEST_P(Contract, PrefillInChunks) {
+  for (const size_t chunk : {size_t{1}, size_t{7}, size_t{16}, size_t{255}, size_t{256}, size_t{257}}) {
+    std::vector<Step> steps;
+    for (size_t begin = 0; begin < 290; begin += chunk) steps.push_back({{0, begin, std::min<size_t>(290, begin + chunk)}});
+    expect_same_bits(run(*loaded_.model, {sequences_[0]}, steps, kv_type_)[0], alone_[0]);
+  }
+}
+
+TEST_P(Contract, OthersInTheBatch) {
+  const auto together = run(*loaded_.model, sequences_, {{{2, 0, 64}, {0, 0, 290}, {1, 0, 31}}}, kv_type_);
+  for (size_t s = 0; s < sequences_.size(); ++s) expect_same_bits(together[s], alone_[s]);
+}
+
+TEST_P(Contract, DecodeBesidePrefill) {
+  std::vector<Step> steps = {{{1, 0, 20}}, {{1, 20, 21}, {0, 0, 100}}, {{0, 100, 101}, {1, 21, 22}, {2, 0, 63}}};
+  steps.push_back({{1, 22, 31}, {2, 63, 64}, {0, 101, 290}});
+  const auto mixed = run(*loaded_.model, sequences_, steps, kv_type_);
+  for (size_t s = 0; s < sequences_.size(); ++s) expect_same_bits(mixed[s], alone_[s]);
+}
+
+TEST_P(Contract, WithoutTheCacheTheSameTokensAndTheSameText) {
+  engine::Request request{.prompt_ids = sequences_[1], .max_new_tokens = 24, .ignore_end = true, .kv_type = kv_type_};
+  metrics::Metrics metrics;
+  const auto with = engine::generate(*loaded_.model, loaded_.tokenizer, request, metrics);
+  request.use_kv_cache = false;
+  const auto without = engine::generate(*loaded_.model, loaded_.tokenizer, request, metrics);
+  ASSERT_TRUE(with.ok() && without.ok());
+  EXPECT_EQ(with->ids, without->ids);
+  EXPECT_EQ(with->text, without->text);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, Contract,
+                         testing::Combine(testing::Values("qwen3", "llama", "gemma3"),
+                                          testing::Values(DType::kF32, DType::kF16)),
+                         [](const auto& case_info) {
+                           return std::get<0>(case_info.param) + "_" + std::string(name(std::get<1>(case_info.param)));
+                         });
+
+}  // namespace
+}  // namespace inferno

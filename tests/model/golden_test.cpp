@@ -1,0 +1,110 @@
+// Logits and greedy tokens against exact float64 forwards of the same files: every family, every weight type.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/npy.h"
+#include "models/demo/demo_model.h"
+#include "support/compare.h"
+#include "support/load.h"
+#include "support/shared_data.h"
+
+namespace inferno {
+namespace {
+
+// Tight enough that a tenfold epsilon, another GELU or a rope base off by 1 % fails; a bound of 1e-3 would let them by.
+constexpr double kMaxNmse = 1e-10;
+
+void expect_close(std::span<const float> actual, const npy::Array& exact, const std::string& what) {
+  ASSERT_EQ(actual.size(), exact.data.size()) << what;
+  EXPECT_LE(test::nmse(actual, exact.data), kMaxNmse) << what;
+  const auto vocab = static_cast<size_t>(exact.shape[1]);
+  for (size_t row = 0; row < static_cast<size_t>(exact.shape[0]); ++row) {
+    EXPECT_EQ(test::argmax(actual.subspan(row * vocab, vocab)),
+              test::argmax(std::span(exact.data).subspan(row * vocab, vocab)))
+        << what << " at position " << row;
+  }
+}
+
+std::vector<int32_t> greedy(const model::LoadedModel& loaded, const std::vector<int32_t>& prompt, int64_t n) {
+  engine::Request request;
+  request.prompt_ids = prompt;
+  request.max_new_tokens = n;
+  request.ignore_end = true;
+  request.kv_type = DType::kF32;
+  metrics::Metrics metrics;
+  auto generated = engine::generate(*loaded.model, loaded.tokenizer, request, metrics);
+  EXPECT_TRUE(generated.ok()) << (generated ? "" : generated.error().message);
+  return generated ? generated->ids : std::vector<int32_t>();
+}
+
+void check_case(const nlohmann::json& golden, const std::filesystem::path& folder) {
+  SCOPED_TRACE(golden["model"].get<std::string>());
+  const model::LoadedModel loaded = test::load_path((folder / golden["model"].get<std::string>()).string());
+
+  const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
+  const auto exact = npy::read((folder / golden["exact_logits"].get<std::string>()).string());
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  expect_close(test::all_logits(*loaded.model, prompt), *exact, "prompt");
+
+  const auto expected = golden["greedy_ids"].get<std::vector<int32_t>>();
+  EXPECT_EQ(greedy(loaded, prompt, static_cast<int64_t>(expected.size())), expected);
+
+  if (!golden.contains("long_prompt_ids")) return;
+  const auto last = npy::read((folder / golden["long_exact_logits_last_8"].get<std::string>()).string());
+  ASSERT_TRUE(last.ok()) << last.error().message;
+  const std::vector<float> logits =
+      test::all_logits(*loaded.model, golden["long_prompt_ids"].get<std::vector<int32_t>>());
+  expect_close(std::span(logits).last(last->data.size()), *last, "long prompt");
+}
+
+class Golden : public testing::TestWithParam<std::string> {};
+
+TEST_P(Golden, LogitsAndGreedyTokensEqualTheExactForward) {
+  const std::string folder = GetParam().substr(0, GetParam().find('/'));
+  const std::string file = GetParam().substr(folder.size() + 1);
+  REQUIRE_SHARED_DATA(folder + "/golden.json");
+  const auto goldens = nlohmann::json::parse(test::read_file(test::shared_data(folder + "/golden.json")));
+  for (const auto& golden : goldens["cases"]) {
+    if (golden["model"] == file) return check_case(golden, test::shared_data(folder));
+  }
+  FAIL() << "no golden for " << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, Golden,
+    testing::Values("golden/tiny-gemma3-f32.gguf", "golden/tiny-gemma3-q8_0.gguf", "golden/tiny-llama2-f32.gguf",
+                    "golden/tiny-llama3-f32.gguf", "golden/tiny-llama3-q8_0.gguf", "golden/tiny-qwen2-f32.gguf",
+                    "golden/tiny-qwen3-bf16.gguf", "golden/tiny-qwen3-f16.gguf", "golden/tiny-qwen3-f32.gguf",
+                    "golden/tiny-qwen3-iq4_nl.gguf", "golden/tiny-qwen3-iq4_xs.gguf",
+                    "golden/tiny-qwen3-mxfp4_moe.gguf", "golden/tiny-qwen3-q2_k.gguf",
+                    "golden/tiny-qwen3-q3_k_m.gguf", "golden/tiny-qwen3-q4_0.gguf", "golden/tiny-qwen3-q4_1.gguf",
+                    "golden/tiny-qwen3-q4_k_m.gguf", "golden/tiny-qwen3-q5_0.gguf", "golden/tiny-qwen3-q5_1.gguf",
+                    "golden/tiny-qwen3-q5_k_m.gguf", "golden/tiny-qwen3-q6_k.gguf", "golden/tiny-qwen3-q8_0.gguf",
+                    "golden/tiny-qwen3-wide-head-f32.gguf", "models/stories260K-f32.gguf",
+                    "demo/demo-tales-q8_0.gguf"),
+    [](const auto& param_info) {
+      std::string name = param_info.param.substr(param_info.param.find('/') + 1);
+      std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+      return name;
+    });
+
+// The demo model inside the executable, with goldens of the repository's own: needs nothing beside the clone.
+TEST(DemoGolden, LogitsAndGreedyTokensEqualTheExactForward) {
+  auto file = gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
+  ASSERT_TRUE(file.ok());
+  const model::LoadedModel loaded = test::load(std::move(*file));
+  const std::filesystem::path folder = std::filesystem::path(INFERNO_SOURCE_DIR) / "tests" / "golden";
+  const auto golden = nlohmann::json::parse(test::read_file(folder / "demo.json"));
+  const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
+  const auto exact = npy::read((folder / "demo-last-4.exact.npy").string());
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  const std::vector<float> logits = test::all_logits(*loaded.model, prompt);
+  expect_close(std::span(logits).last(exact->data.size()), *exact, "prompt");
+  const auto expected = golden["greedy_ids"].get<std::vector<int32_t>>();
+  EXPECT_EQ(greedy(loaded, prompt, static_cast<int64_t>(expected.size())), expected);
+}
+
+}  // namespace
+}  // namespace inferno

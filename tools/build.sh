@@ -1,0 +1,39 @@
+# Sourced by ./run and ./test from the repository's root: quiet builds of one of CMakePresets.json's presets.
+
+# Shows ninja's "[done/total] ..." lines as one line that moves, on a terminal only.
+show_progress() {
+  local line
+  while IFS= read -r line; do
+    if [[ -t 2 && $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      printf '\r\033[KBuilding %s: %d of %d' "$1" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >&2
+    fi
+  done
+  [[ ! -t 2 ]] || printf '\r\033[K' >&2
+}
+
+# build PRESET [TARGET...]: configures and builds; the output is shown only if that fails. Returns 1 then.
+build() {
+  local preset=$1 folder=build/$1
+  shift
+  # A cache that was made elsewhere (the folder was moved or copied) cannot be used again.
+  if [[ -f $folder/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$folder/CMakeCache.txt"; then
+    rm -rf "$folder"
+  fi
+  mkdir -p "$folder"
+  local log=$folder/build.log started=$SECONDS
+  if ! cmake --preset "$preset" >"$log" 2>&1; then
+    cat "$log" >&2
+    return 1
+  fi
+  local command=(cmake --build "$folder")
+  (($# == 0)) || command+=(--target "$@")
+  [[ -t 2 ]] || say "Building $folder ..."
+  if ! NINJA_STATUS='[%f/%t] ' "${command[@]}" 2>&1 | tee "$log" | show_progress "$folder"; then
+    cat "$log" >&2
+    say "The build of $folder failed: see above."
+    return 1
+  fi
+  if ! grep -q 'no work to do' "$log"; then
+    say "Built $folder in $((SECONDS - started)) s"
+  fi
+}
