@@ -32,6 +32,9 @@ class DequantizeTest : public testing::TestWithParam<DType> {
   }
 };
 
+class DequantizeScaleBytesTest : public DequantizeTest {};
+class DequantizeF16ScaleTest : public DequantizeTest {};
+
 struct ByteRange {
   int begin, end;
 };
@@ -62,7 +65,7 @@ TEST_P(DequantizeTest, RandomBlocks) {
   expect_exact(random_weights(GetParam(), 200 * int64_t{traits(GetParam()).block_elems}, random));
 }
 
-TEST_P(DequantizeTest, EveryValueOfEachScaleByte) {
+TEST_P(DequantizeScaleBytesTest, EveryValueOfEach) {
   const ByteRange range = scale_bytes(GetParam());
   const uint32_t block_bytes = traits(GetParam()).block_bytes;
   Random random(1);
@@ -77,7 +80,7 @@ TEST_P(DequantizeTest, EveryValueOfEachScaleByte) {
   }
 }
 
-TEST_P(DequantizeTest, SpecialF16Scales) {
+TEST_P(DequantizeF16ScaleTest, SpecialValues) {
   // Zeros, the smallest and largest subnormals and normals, ones, infinities, NaNs.
   const std::vector<unsigned> specials = {0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x83ff,
                                           0x0400, 0x8400, 0x3c00, 0xbc00, 0x7bff, 0xfbff,
@@ -100,10 +103,31 @@ TEST_P(DequantizeTest, NothingIsWrittenForNoElements) {
   y.expect_canaries_alive();
 }
 
-INSTANTIATE_TEST_SUITE_P(Formats, DequantizeTest, testing::ValuesIn(weight_types()),
-                         [](const testing::TestParamInfo<DType>& tested) {
-                           return std::string(name(tested.param));
-                         });
+bool has_scale_bytes(DType dtype) {
+  return scale_bytes(dtype).end != 0;
+}
+
+bool has_f16_fields(DType dtype) {
+  return !f16_fields(dtype).empty();
+}
+
+std::vector<DType> types_with(bool (*property)(DType)) {
+  std::vector<DType> types;
+  for (const DType dtype : weight_types()) {
+    if (property(dtype)) types.push_back(dtype);
+  }
+  return types;
+}
+
+std::string test_name(const testing::TestParamInfo<DType>& tested) {
+  return std::string(name(tested.param));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, DequantizeTest, testing::ValuesIn(weight_types()), test_name);
+INSTANTIATE_TEST_SUITE_P(Formats, DequantizeScaleBytesTest, testing::ValuesIn(types_with(has_scale_bytes)),
+                         test_name);
+INSTANTIATE_TEST_SUITE_P(Formats, DequantizeF16ScaleTest, testing::ValuesIn(types_with(has_f16_fields)),
+                         test_name);
 
 TEST(DequantizePlain, EveryHalf) {
   for (const DType dtype : {DType::kF16, DType::kBF16}) {

@@ -108,7 +108,7 @@ TEST_P(MatmulTest, CloseToDouble) {
         power += truth.magnitude[i] * truth.magnitude[i];
       }
       // Against the magnitudes, as a sum of few terms may cancel.
-      EXPECT_LE(error / power, ops().matmul_nmse(dtype));
+      EXPECT_LE(error / power, ops().matmul_error(dtype));
     }
   }
 }

@@ -8,11 +8,14 @@ void dequantize_block(const BlockQ3_K& block, float* y) {
   for (int g = 0; g < 16; ++g) {
     const int scale_low = g < 8 ? block.scales[g] & 15 : block.scales[g - 8] >> 4;
     const int scale_high = block.scales[8 + g % 4] >> (g / 4 * 2) & 3;
-    const int scale = (scale_low | scale_high << 4) - 32;
-    for (int i = 16 * g; i < 16 * g + 16; ++i) {
-      const int low = block.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
-      const int high = block.hmask[i % 32] >> (i / 32) & 1;
-      y[i] = d * static_cast<float>(scale * ((low | high << 2) - 4));
+    const float scale = d * static_cast<float>((scale_low | scale_high << 4) - 32);
+    const uint8_t* qs = block.qs + g / 8 * 32 + g % 2 * 16;
+    const uint8_t* hmask = block.hmask + g % 2 * 16;
+    const int shift = g % 8 / 2 * 2;
+    for (int j = 0; j < 16; ++j) {
+      const int low = qs[j] >> shift & 3;
+      const int high = hmask[j] >> (g / 2) & 1;
+      y[16 * g + j] = scale * static_cast<float>((low | high << 2) - 4);
     }
   }
 }
