@@ -140,7 +140,7 @@ Run setup_generate(CLI::App& app) {
       ->option_text("[MODEL] [PROMPT] [N]");
   app.add_option("--prompt-ids", options->prompt_ids, "Token ids instead of a text: 1,2,3")->delimiter(',');
   app.add_option("-n,--max-new-tokens", options->max_new_tokens, "Tokens to generate at most (256)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(count_validator());
   app.add_option("-t,--temperature", options->sampling.temperature, "0 takes the likeliest token")
       ->capture_default_str();
   app.add_option("--top-k", options->sampling.top_k, "Keep the k likeliest; 0 keeps all")->capture_default_str();

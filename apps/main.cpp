@@ -1,5 +1,6 @@
 // One executable, many names: called as `model-generate`, `gguf-inspect` or `tokenizer-demo` it is that program,
 // otherwise its first argument picks the sub-command.
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -101,7 +102,8 @@ int run_inferno(int argc, char** argv) {
     runs.emplace_back(sub, command.setup(*sub));
   }
   // An unknown word in the place of the sub-command, before anything else is said about the rest.
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  const auto is_command = [&](const auto& entry) { return argv[1] == entry.first->get_name(); };
+  if (argc > 1 && argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
     return fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", inferno::quoted(argv[1]),
                            suggestion(app, argv[1])));
   }

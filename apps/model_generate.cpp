@@ -56,7 +56,7 @@ Run setup_model_generate(CLI::App& app) {
   app.add_option("gguf_path", options->gguf_path, "The model")->required();
   app.add_option("prompt", options->prompt, "What to continue")->capture_default_str();
   app.add_option("max_new_tokens", options->max_new_tokens, "Tokens to generate at most")
-      ->check(CLI::NonNegativeNumber)
+      ->check(count_validator())
       ->capture_default_str();
   add_model_options(app, options->model, true);
   app.footer("Example:\n  INFERNO_LOG=info model-generate model.gguf \"Once upon a time\" 16");

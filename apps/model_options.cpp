@@ -9,6 +9,15 @@
 
 namespace inferno::apps {
 
+CLI::Validator count_validator() {
+  return CLI::Validator(
+      [](std::string& text) {
+        const bool digits = !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
+        return digits ? std::string() : fmt::format("expected a whole number >= 0, found {}", inferno::quoted(text));
+      },
+      "", "count");
+}
+
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
   app.add_option("--backend", options.backend,
                  fmt::format("What computes: {}", fmt::join(backend::backend_names(), ", ")))

@@ -10,6 +10,9 @@
 
 namespace inferno::apps {
 
+// A whole number >= 0, said in a sentence where it is not.
+CLI::Validator count_validator();
+
 struct ModelOptions {
   std::string backend = "auto";
   std::string kv = "basic";
