@@ -1,0 +1,98 @@
+#include "base/atomic_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <stdexcept>
+
+#include "support/shared_data.h"
+
+namespace inferno {
+namespace {
+
+Status write_text(const std::string& path, std::string_view text) {
+  return write_file_atomically(
+      path, [&](const AppendFn& append) { return append(std::as_bytes(std::span(text))); });
+}
+
+size_t n_files(const std::filesystem::path& dir) {
+  return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir), {}));
+}
+
+TEST(AtomicFile, WritesAllThatWasAppended) {
+  const auto dir = test::scratch_dir("atomic");
+  const std::string path = (dir / "out.bin").string();
+  const std::string big(1 << 20, 'b');
+  const Status status = write_file_atomically(path, [&](const AppendFn& append) -> Status {
+    TRY(append(std::as_bytes(std::span(std::string_view("a")))));
+    TRY(append({}));
+    return append(std::as_bytes(std::span(big)));
+  });
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(test::read_file(path), "a" + big);
+  EXPECT_EQ(n_files(dir), 1u);
+}
+
+TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
+  const auto dir = test::scratch_dir("atomic");
+  const std::string path = (dir / "out").string();
+  std::ofstream(path) << "old";
+  ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
+  ASSERT_TRUE(write_text(path, "new"));
+  EXPECT_EQ(test::read_file(path), "new");
+  struct stat info {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+}
+
+TEST(AtomicFile, KeepsASymbolicLinkAndReplacesItsTarget) {
+  const auto dir = test::scratch_dir("atomic");
+  std::ofstream(dir / "target") << "old";
+  std::filesystem::create_symlink("target", dir / "link");
+  ASSERT_TRUE(write_text((dir / "link").string(), "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "link"));
+  EXPECT_EQ(test::read_file(dir / "target"), "new");
+}
+
+TEST(AtomicFile, LeavesEverythingAsItWasWhenWritingFails) {
+  const auto dir = test::scratch_dir("atomic");
+  const std::string path = (dir / "out").string();
+  std::ofstream(path) << "old";
+  const auto half_then = [](auto&& then) {
+    return [then](const AppendFn& append) -> Status {
+      TRY(append(std::as_bytes(std::span(std::string_view("half")))));
+      return then();
+    };
+  };
+  const Status failed = write_file_atomically(
+      path, half_then([]() -> Status { return make_error(ErrorCode::kRuntime, "no more"); }));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message, "no more");
+  EXPECT_THROW(static_cast<void>(write_file_atomically(
+                   path, half_then([]() -> Status { throw std::runtime_error("thrown"); }))),
+               std::runtime_error);
+  EXPECT_EQ(test::read_file(path), "old");
+  EXPECT_EQ(n_files(dir), 1u);
+}
+
+TEST(AtomicFile, RefusesToReplaceWhatIsNotARegularFile) {
+  const Status device = write_text("/dev/null", "x");
+  ASSERT_FALSE(device);
+  EXPECT_EQ(device.error().code, ErrorCode::kIo);
+  EXPECT_EQ(device.error().message,
+            "/dev/null: expected the name of a regular file to write, found a character device");
+  const auto dir = test::scratch_dir("atomic");
+  ASSERT_FALSE(write_text(dir.string(), "x"));
+  EXPECT_TRUE(std::filesystem::is_directory(dir));
+}
+
+TEST(AtomicFile, NamesThePathWhenTheFolderIsNotThere) {
+  const std::string path = (test::scratch_dir("atomic") / "no" / "out").string();
+  const Status status = write_text(path, "x");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, path + ": cannot create it: No such file or directory");
+}
+
+}  // namespace
+}  // namespace inferno

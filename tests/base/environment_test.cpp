@@ -1,0 +1,34 @@
+#include "base/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/check.h"
+
+namespace inferno {
+namespace {
+
+TEST(Environment, GivesTheValueOfAVariable) {
+  ASSERT_EQ(::setenv("INFERNO_LOG", "info", 1), 0);
+  EXPECT_EQ(environment::get("INFERNO_LOG"), "info");
+  ASSERT_EQ(::unsetenv("INFERNO_LOG"), 0);
+}
+
+TEST(Environment, EmptyIsTheSameAsUnset) {
+  ASSERT_EQ(::setenv("INFERNO_LOG", "", 1), 0);
+  EXPECT_EQ(environment::get("INFERNO_LOG"), std::nullopt);
+  ASSERT_EQ(::unsetenv("INFERNO_LOG"), 0);
+  EXPECT_EQ(environment::get("INFERNO_LOG"), std::nullopt);
+}
+
+TEST(Environment, KnowsOnlyListedVariables) {
+  EXPECT_THROW(environment::get("INFERNO_NOT_IN_THE_LIST"), InternalError);
+  for (const environment::Variable& variable : environment::variables()) {
+    EXPECT_NO_THROW(environment::get(variable.name));
+    EXPECT_FALSE(variable.meaning.empty()) << variable.name;
+  }
+}
+
+}  // namespace
+}  // namespace inferno

@@ -1,0 +1,104 @@
+#include "base/mapped_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "support/shared_data.h"
+
+namespace inferno {
+namespace {
+
+std::string open_error(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (file) return "(opened)";
+  EXPECT_EQ(file.error().code, ErrorCode::kIo);
+  return file.error().message;
+}
+
+TEST(MappedFile, GivesTheBytesOfTheFile) {
+  const auto path = test::scratch_dir("mapped") / "file.bin";
+  std::ofstream(path, std::ios::binary) << "seven b";
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ((*file)->path(), path.string());
+  ASSERT_EQ((*file)->bytes().size(), 7u);
+  EXPECT_EQ(std::memcmp((*file)->bytes().data(), "seven b", 7), 0);
+}
+
+TEST(MappedFile, OutlivesTheNameOfTheFile) {
+  const auto path = test::scratch_dir("mapped") / "file.bin";
+  std::ofstream(path, std::ios::binary) << std::string(100'000, 'x');
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file);
+  std::filesystem::remove(path);
+  EXPECT_EQ((*file)->bytes().back(), std::byte{'x'});
+}
+
+TEST(MappedFile, EmptyFileIsAnEmptySpan) {
+  const auto path = test::scratch_dir("mapped") / "empty";
+  std::ofstream(path).flush();
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE((*file)->bytes().empty());
+}
+
+TEST(MappedFile, FollowsASymbolicLink) {
+  const auto dir = test::scratch_dir("mapped");
+  std::ofstream(dir / "file") << "x";
+  std::filesystem::create_symlink("file", dir / "link");
+  EXPECT_TRUE(MappedFile::open((dir / "link").string()));
+}
+
+TEST(MappedFile, SaysThatAFileDoesNotExist) {
+  const auto dir = test::scratch_dir("mapped");
+  EXPECT_EQ(open_error((dir / "absent.gguf").string()), (dir / "absent.gguf").string() + ": no such file");
+  EXPECT_EQ(open_error(""), ": no such file");
+  std::filesystem::create_symlink("nowhere", dir / "dangling");
+  EXPECT_EQ(open_error((dir / "dangling").string()), (dir / "dangling").string() + ": no such file");
+}
+
+TEST(MappedFile, SaysThatAFileMayNotBeRead) {
+  if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
+  const auto path = test::scratch_dir("mapped") / "secret";
+  std::ofstream(path) << "x";
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  EXPECT_EQ(open_error(path.string()), path.string() + ": cannot open it: Permission denied");
+}
+
+TEST(MappedFile, EscapesThePathInErrors) {
+  EXPECT_EQ(open_error("/no\nsuch\x1b.gguf"), "/no\\nsuch\\u{1b}.gguf: no such file");
+  EXPECT_EQ(open_error(std::string("/dev/null\0x", 11)), "/dev/null\\0x: no such file");
+}
+
+TEST(MappedFile, RefusesWhatIsNotARegularFileAndNamesIt) {
+  const auto dir = test::scratch_dir("mapped");
+  const auto expected = [](const std::string& path, const std::string& kind) {
+    return path + ": expected a regular file, found " + kind;
+  };
+  EXPECT_EQ(open_error(dir.string()), expected(dir.string(), "a directory"));
+  EXPECT_EQ(open_error("/dev/null"), expected("/dev/null", "a character device"));
+
+  const std::string fifo = (dir / "fifo").string();
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_EQ(open_error(fifo), expected(fifo, "a named pipe (FIFO)"));  // and does not wait for a writer
+
+  const std::string socket_path = (dir / "socket").string();
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_GE(fd, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(socket_path.size(), sizeof address.sun_path);
+  std::strcpy(address.sun_path, socket_path.c_str());
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(open_error(socket_path), expected(socket_path, "a socket"));
+  ::close(fd);
+}
+
+}  // namespace
+}  // namespace inferno

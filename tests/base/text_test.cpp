@@ -1,0 +1,147 @@
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace inferno {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(TextQuoted, LeavesPrintableTextAsItIs) {
+  EXPECT_EQ(inferno::quoted(""), "\"\"");
+  EXPECT_EQ(inferno::quoted(" there"), "\" there\"");
+  EXPECT_EQ(inferno::quoted("naïve 東京 🦙 👍🏽"), "\"naïve 東京 🦙 👍🏽\"");
+  EXPECT_EQ(inferno::quoted("it's"), "\"it's\"");
+}
+
+TEST(TextQuoted, EscapesAsRustDebugDoes) {
+  EXPECT_EQ(inferno::quoted("a\n\"b\"\\"), R"("a\n\"b\"\\")");
+  EXPECT_EQ(inferno::quoted("\t\r\0"s), R"("\t\r\0")");
+  EXPECT_EQ(inferno::quoted("\x1b[31m\x07\x7f"), R"("\u{1b}[31m\u{7}\u{7f}")");
+  EXPECT_EQ(inferno::quoted("\u0085\u00a0\u00ad"),
+            R"("\u{85}\u{a0}\u{ad}")");  // C1 control, no-break space, soft hyphen
+  EXPECT_EQ(inferno::quoted("\u202e\u2028\u200d\ufeff"),
+            R"("\u{202e}\u{2028}\u{200d}\u{feff}")");      // bidi override, separator …
+  EXPECT_EQ(inferno::quoted("e\u0301"), R"("e\u{301}")");  // a combining mark
+  EXPECT_EQ(inferno::quoted("\ue000\U000e0001\U0010ffff"), R"("\u{e000}\u{e0001}\u{10ffff}")");
+}
+
+TEST(TextQuoted, ShowsInvalidBytesOneByOne) {
+  EXPECT_EQ(inferno::quoted("\xff"), R"("\xff")");
+  EXPECT_EQ(inferno::quoted("a\x80z"), R"("a\x80z")");
+  EXPECT_EQ(inferno::quoted("\xc0\xaf"), R"("\xc0\xaf")");                  // overlong
+  EXPECT_EQ(inferno::quoted("\xed\xa0\x80"), R"("\xed\xa0\x80")");          // a surrogate
+  EXPECT_EQ(inferno::quoted("\xf4\x90\x80\x80"), R"("\xf4\x90\x80\x80")");  // above U+10FFFF
+  EXPECT_EQ(inferno::quoted("\xe6\x9d"), R"("\xe6\x9d")");                  // cut off
+  EXPECT_EQ(inferno::quoted("\xe6\x9dz"), R"("\xe6\x9dz")");
+}
+
+RC_GTEST_PROP(TextQuoted, NeverLetsAControlCharacterThrough, (const std::string& bytes)) {
+  const std::string text = inferno::quoted(bytes);
+  RC_ASSERT(is_valid_utf8(text));
+  for (const char c : text) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
+}
+
+TEST(TextEscaped, HasNoQuotesAroundAndIsCutAtACharacter) {
+  EXPECT_EQ(escaped("a\nb"), "a\\nb");
+  EXPECT_EQ(escaped("abcdef", 6), "abcdef");
+  EXPECT_EQ(escaped("abcdefg", 6), "abcdef…");
+  EXPECT_EQ(escaped("abc東京", 5), "abc…");
+  EXPECT_EQ(escaped("abc東京", 6), "abc東…");
+  EXPECT_EQ(escaped(std::string(1000, 'x')).size(), 80 + std::string("…").size());
+}
+
+TEST(TextHumanBytes, UsesPowersOfAThousandAndOneDecimal) {
+  EXPECT_EQ(human_bytes(0), "0 bytes");
+  EXPECT_EQ(human_bytes(1), "1 byte");
+  EXPECT_EQ(human_bytes(5), "5 bytes");
+  EXPECT_EQ(human_bytes(999), "999 bytes");
+  EXPECT_EQ(human_bytes(1000), "1.0 KB");
+  EXPECT_EQ(human_bytes(17'000), "17.0 KB");
+  EXPECT_EQ(human_bytes(999'949), "999.9 KB");
+  EXPECT_EQ(human_bytes(999'999), "1.0 MB");
+  EXPECT_EQ(human_bytes(639'446'688), "639.4 MB");
+  EXPECT_EQ(human_bytes(UINT64_MAX), "18.4 EB");
+}
+
+TEST(TextNearestName, FindsWhatWasMeant) {
+  constexpr std::array<std::string_view, 6> kNames = {"scalar", "simd", "parallel", "cuda", "metal", "auto"};
+  EXPECT_EQ(nearest_name("scaler", kNames), "scalar");
+  EXPECT_EQ(nearest_name("simd", kNames), "simd");
+  EXPECT_EQ(nearest_name("CUDA", kNames), "cuda");
+  EXPECT_EQ(nearest_name("smid", kNames), "simd");
+  EXPECT_EQ(nearest_name("paralel", kNames), "parallel");
+}
+
+TEST(TextNearestName, FindsNothingWhenNothingIsNear) {
+  constexpr std::array<std::string_view, 3> kNames = {"scalar", "simd", "cuda"};
+  EXPECT_EQ(nearest_name("", kNames), "");
+  EXPECT_EQ(nearest_name("x", kNames), "");
+  EXPECT_EQ(nearest_name("vulkan", kNames), "");
+  EXPECT_EQ(nearest_name("scalar", {}), "");
+  EXPECT_EQ(nearest_name(std::string(1 << 20, 's'), kNames), "");
+}
+
+TEST(TextUtf8, TellsValidFromInvalid) {
+  const std::vector<std::string> valid = {"",   "a",      "\0"s,    "é",    "\u0800",
+                                          "東", "\ud7ff", "\ue000", "🦙", "\U0010ffff"};
+  for (const std::string& text : valid) EXPECT_TRUE(is_valid_utf8(text)) << inferno::quoted(text);
+  const std::vector<std::string> invalid = {"\x80",
+                                            "\xc0\x80",
+                                            "\xc1\xbf",
+                                            "\xc3",
+                                            "\xe0\x9f\xbf",
+                                            "\xed\xa0\x80",
+                                            "\xe6\x9d",
+                                            "\xf0\x8f\xbf\xbf",
+                                            "\xf5\x80\x80\x80",
+                                            "\xf4\x90\x80\x80",
+                                            "\xf0\x9f\xa6",
+                                            "a\xff"};
+  for (const std::string& text : invalid) EXPECT_FALSE(is_valid_utf8(text)) << inferno::quoted(text);
+}
+
+TEST(TextUtf8, CompletePrefixHoldsBackACharacterThatIsStillToCome) {
+  const std::string llama = "x🦙";
+  EXPECT_EQ(complete_utf8_prefix(""), 0u);
+  EXPECT_EQ(complete_utf8_prefix("abc"), 3u);
+  for (size_t n = 2; n < llama.size(); ++n) EXPECT_EQ(complete_utf8_prefix(llama.substr(0, n)), 1u) << n;
+  EXPECT_EQ(complete_utf8_prefix(llama), llama.size());
+}
+
+TEST(TextUtf8, InvalidBytesCountAsComplete) {
+  EXPECT_EQ(complete_utf8_prefix("a\xff"), 2u);
+  EXPECT_EQ(complete_utf8_prefix("a\x80"), 2u);
+  EXPECT_EQ(complete_utf8_prefix("\xed\xa0"), 2u);      // could only become a surrogate
+  EXPECT_EQ(complete_utf8_prefix("\xf4\x90"), 2u);      // could only pass U+10FFFF
+  EXPECT_EQ(complete_utf8_prefix("\xf0\x80\x80"), 3u);  // could only become overlong
+  EXPECT_EQ(complete_utf8_prefix("\xc3\xc3"), 1u);      // the first is invalid, the second may go on
+}
+
+// Text that arrives in pieces: what is shown after each piece is always whole characters, and in the end
+// everything.
+RC_GTEST_PROP(TextUtf8, PiecesShownByCompletePrefixAreValid, ()) {
+  const auto characters = *rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(
+      std::vector<std::string>{"a", "é", "東", "🦙", "\n", "\u07ff", "\uffff", "\U0010ffff"}));
+  std::string text;
+  for (const std::string& character : characters) text += character;
+  std::string pending;
+  std::string shown;
+  for (const char byte : text) {
+    pending += byte;
+    const size_t n = complete_utf8_prefix(pending);
+    RC_ASSERT(is_valid_utf8(pending.substr(0, n)));
+    RC_ASSERT(pending.size() - n <= 3u);
+    shown += pending.substr(0, n);
+    pending.erase(0, n);
+  }
+  RC_ASSERT(shown == text);
+}
+
+}  // namespace
+}  // namespace inferno
