@@ -144,7 +144,8 @@ void Sampler::keep_nucleus(double weight) {
   n_sorted_ = n;
 }
 
-// Summed as the candidates stand, which depends on the logits and parameters alone.
+// The candidates stand in order of ids or of rank whenever this is called, so the sum's rounding is
+// reproducible.
 double Sampler::total_weight() const {
   double sum = 0;
   for (const Candidate& candidate : candidates_) sum += candidate.weight;

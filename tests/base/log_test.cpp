@@ -3,7 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <regex>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -35,6 +36,12 @@ class Log : public testing::Test {
     return lines_[0].substr(sizeof "2026-05-19T22:14:03Z");
   }
 
+  // The text with each digit as a 9: its shape.
+  static std::string with_nines(std::string text) {
+    for (char& c : text) c = c >= '0' && c <= '9' ? '9' : c;
+    return text;
+  }
+
   static std::string configure_error(std::string_view spec) {
     const Status status = log::configure(spec);
     if (status) return "";
@@ -58,10 +65,8 @@ TEST_F(Log, WritesALineAsTheSeedShowsIt) {
   log::event(Level::kInfo, "inferno::decode", "",
              {{"step", 1}, {"token_id", 11}, {"prob", "46.2"}, {"token", ","}});
   ASSERT_EQ(lines_.size(), 1u);
-  EXPECT_TRUE(std::regex_match(
-      lines_[0], std::regex(R"(\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-6]\dZ  INFO model-generate: )"
-                            R"(step=1 token_id=11 prob=46\.2 token=,)")))
-      << lines_[0];
+  EXPECT_EQ(with_nines(lines_[0].substr(0, 20)), "9999-99-99T99:99:99Z");
+  EXPECT_EQ(lines_[0].substr(20), "  INFO model-generate: step=1 token_id=11 prob=46.2 token=,");
   EXPECT_EQ(line_of(Level::kInfo, "inferno::decode", "[EOS reached]"), " INFO model-generate: [EOS reached]");
   EXPECT_EQ(line_of(Level::kError, "inferno", "failed", std::initializer_list<log::Field>{{"code", 1}}),
             "ERROR model-generate: failed code=1");
@@ -189,8 +194,11 @@ TEST_F(Log, LinesOfSeveralThreadsStayWhole) {
   for (int i = 0; i < kLines; ++i) static_cast<void>(log::configure(i % 2 == 0 ? "info,x=warn" : "info"));
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(lines_.size(), static_cast<size_t>(kThreads * kLines));
-  const std::regex line(R"([0-9TZ:-]+  INFO model-generate: thread=\d i=\d+)");
-  for (const std::string& text : lines_) EXPECT_TRUE(std::regex_match(text, line)) << text;
+  std::set<std::string> shapes;
+  for (const std::string& text : lines_) shapes.insert(with_nines(text));
+  EXPECT_EQ(shapes, (std::set<std::string>{"9999-99-99T99:99:99Z  INFO model-generate: thread=9 i=9",
+                                           "9999-99-99T99:99:99Z  INFO model-generate: thread=9 i=99",
+                                           "9999-99-99T99:99:99Z  INFO model-generate: thread=9 i=999"}));
 }
 
 TEST_F(Log, GoesToStderrWithoutASink) {

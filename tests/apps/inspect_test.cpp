@@ -1,0 +1,134 @@
+// `inferno inspect` and gguf-inspect, called as a user calls them.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "gguf/writer.h"
+#include "support/raw_gguf.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+struct Finished {
+  int exit_code = -1;
+  std::string out;
+  std::string err;
+};
+
+// Runs one of our programs; `arguments` are quoted for the shell by the caller.
+Finished run(const std::string& program, const std::string& arguments) {
+  const auto dir = scratch_dir("inspect_output");
+  const std::string command = INFERNO_BIN_DIR "/" + program + " " + arguments + " >" +
+                              (dir / "out").string() + " 2>" + (dir / "err").string() + " </dev/null";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(dir / "out"), read_file(dir / "err")};
+}
+
+class Inspect : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::vector<std::string> tokens(5000, "token");
+    const std::vector<float> norm(64, 1.0f);
+    const std::vector<std::byte> blocks(4 * 2 * 34);
+    const std::vector<int64_t> norm_shape = {64}, blocks_shape = {4, 64};
+    gguf::Writer writer;
+    writer.add("general.architecture", "test");
+    writer.add("general.name", "bytes \xff\xfe and \x1b[31m");
+    writer.add("test.template", std::string(5000, 't'));
+    writer.add("test.epsilon", 1e-6f);
+    writer.add("test.nothing", std::numeric_limits<double>::quiet_NaN());
+    writer.add("tokenizer.ggml.tokens", std::span<const std::string>(tokens));
+    writer.add_tensor("norm.weight", DType::kF32, norm_shape, std::as_bytes(std::span(norm)));
+    writer.add_tensor("output.weight", DType::kQ8_0, blocks_shape, blocks);
+    ASSERT_TRUE(writer.save(path_).ok());
+  }
+
+  void write(const std::vector<std::byte>& bytes) const {
+    std::ofstream out(path_, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+
+  std::string path_ = (scratch_dir("inspect") / "model.gguf").string();
+};
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST_F(Inspect, ShowsHeaderMetadataTensorsAndTotals) {
+  const Finished finished = run("inferno", "inspect " + path_);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  for (const char* part : {"GGUF version 3", "6 keys", "string[5000]  [\"token\", \"token\"", "…]",
+                           "(5,000 bytes)", "\\xff\\xfe", "1e-06", "output.weight  Q8_0  [4, 64]  272 bytes",
+                           "Q8_0        1       256  272 bytes         8.50",
+                           "all         2       320  528 bytes        13.20"}) {
+    EXPECT_TRUE(contains(finished.out, part)) << part << "\nis not in\n" << finished.out;
+  }
+  EXPECT_LT(finished.out.size(), 4000u);
+  EXPECT_FALSE(contains(finished.out, "\x1b")) << "control codes off a terminal";
+  EXPECT_EQ(run("gguf-inspect", path_).out, finished.out);
+}
+
+TEST_F(Inspect, FullShowsEverything) {
+  const Finished finished = run("inferno", "inspect --full " + path_);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(contains(finished.out, std::string(5000, 't')));
+  EXPECT_FALSE(contains(finished.out, "…"));
+}
+
+TEST_F(Inspect, JsonHoldsEverything) {
+  const Finished finished = run("gguf-inspect", "--json " + path_);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["version"], 3);
+  EXPECT_EQ(json["bytes"], std::filesystem::file_size(path_));
+  const auto& metadata = json["metadata"];
+  EXPECT_EQ(metadata["tokenizer.ggml.tokens"]["element_type"], "string");
+  EXPECT_EQ(metadata["tokenizer.ggml.tokens"]["value"].size(), 5000u);
+  EXPECT_EQ(metadata["general.name"]["value"], "bytes \ufffd\ufffd and \x1b[31m");
+  EXPECT_EQ(metadata["test.epsilon"]["value"].get<float>(), 1e-6f);
+  EXPECT_TRUE(metadata["test.nothing"]["value"].is_null());
+  const auto& output = json["tensors"][1];
+  EXPECT_EQ(output["name"], "output.weight");
+  EXPECT_EQ(output["shape"], nlohmann::json({4, 64}));
+  EXPECT_EQ(output["bytes"], 272);
+  EXPECT_EQ(output["file_offset"], json["data_offset"].get<uint64_t>() + output["offset"].get<uint64_t>());
+  EXPECT_EQ(json["totals"].back()["tensors"], 2);
+}
+
+TEST_F(Inspect, WarnsOnStderr) {
+  std::ofstream(path_, std::ios::app) << std::string(100, 'x');
+  const Finished finished = run("inferno", "inspect " + path_);
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_TRUE(contains(finished.err, "warning:")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "belong to no tensor")) << finished.err;
+  const auto json = nlohmann::json::parse(run("inferno", "inspect --json " + path_).out);
+  EXPECT_EQ(json["warnings"].size(), 1u);
+}
+
+TEST_F(Inspect, ABadFileIsOneLineAndExitCodeOne) {
+  write(RawGguf().header(0, 1).key_u32("general.alignment", 13).bytes());
+  for (const char* options : {"", "--json "}) {
+    const Finished finished = run("inferno", "inspect " + std::string(options) + path_);
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_EQ(finished.out, "");
+    EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
+    EXPECT_TRUE(contains(finished.err, "general.alignment")) << finished.err;
+  }
+  EXPECT_EQ(run("gguf-inspect", path_ + ".none").exit_code, 1);
+}
+
+TEST_F(Inspect, WrongUsageIsExitCodeTwo) {
+  EXPECT_EQ(run("inferno", "inspect").exit_code, 2);
+  EXPECT_EQ(run("gguf-inspect", "").exit_code, 2);
+  EXPECT_EQ(run("gguf-inspect", "--unknown " + path_).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace inferno::test
