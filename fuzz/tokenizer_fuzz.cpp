@@ -1,6 +1,6 @@
 // Tokenizer metadata and text. The first byte picks what the rest is:
-//   even  a GGUF image (its length in the next two bytes, little-endian) and then text for whatever tokenizer it holds
-//   odd   text for a fixed vocabulary of each kind, where decoding must give the text back
+//   even  a GGUF image (its length in the next two bytes, little-endian) and then text for whatever tokenizer
+//   it holds odd   text for a fixed vocabulary of each kind, where decoding must give the text back
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -24,20 +24,26 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
-// What holds for any vocabulary: valid ids, the same ids from a batch, deltas that are the text.
+// What holds for any vocabulary: valid ids, deltas that never end inside a character and together are the
+// text.
 std::string encode_and_stream(const std::shared_ptr<const Tokenizer>& tokenizer, std::string_view text,
                               const tokenizer::EncodeOptions& options) {
   const std::vector<int32_t> ids = *tokenizer->encode(text, options);
-  tokenizer::StreamDecoder decoder(tokenizer, /*continues=*/false);
+  tokenizer::StreamDecoder alone(tokenizer, /*continues=*/false);
+  tokenizer::StreamDecoder after_prompt(tokenizer);
   std::string streamed;
+  std::string pieces;
+  std::string shown;
   for (const int32_t id : ids) {
     require(tokenizer->valid(id));
-    const std::string delta = decoder.push(id);
-    require(complete_utf8_prefix(delta) == delta.size());
-    streamed += delta;
+    streamed += alone.push(id);
+    shown += after_prompt.push(id);
+    pieces += tokenizer->piece(id);
+    require(shown.size() == complete_utf8_prefix(pieces));
   }
-  streamed += decoder.flush();
+  streamed += alone.flush();
   require(streamed == *tokenizer->decode(ids));
+  require(shown + after_prompt.flush() == pieces);
   return streamed;
 }
 

@@ -83,9 +83,19 @@ inline TinyVocabulary byte_level_vocabulary(std::string pre = "qwen2") {
   for (unsigned byte = 0; byte < 256; ++byte) {
     v.add(tokenizer::spell(std::string(1, static_cast<char>(byte))));
   }
-  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{
-           {"h", "e"}, {"l", "l"}, {"he", "ll"}, {"hell", "o"}, {"o", "r"}, {"Ġ", "w"}, {"Ġw", "or"},
-           {"l", "d"}, {"Ġwor", "ld"}, {"a", "a"}, {"aa", "aa"}, {"Ġ", "Ġ"}, {"Ã", "©"}}) {
+  for (const auto& [left, right] : std::vector<std::pair<std::string, std::string>>{{"h", "e"},
+                                                                                    {"l", "l"},
+                                                                                    {"he", "ll"},
+                                                                                    {"hell", "o"},
+                                                                                    {"o", "r"},
+                                                                                    {"Ġ", "w"},
+                                                                                    {"Ġw", "or"},
+                                                                                    {"l", "d"},
+                                                                                    {"Ġwor", "ld"},
+                                                                                    {"a", "a"},
+                                                                                    {"aa", "aa"},
+                                                                                    {"Ġ", "Ġ"},
+                                                                                    {"Ã", "©"}}) {
     v.add_merge(left, right);
   }
   v.add("<|end|>", TokenType::kControl);

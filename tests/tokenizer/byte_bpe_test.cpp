@@ -78,13 +78,15 @@ TEST(ByteBpe, AddedTokensTypedAsNormalStandForThemselves) {
 }
 
 TEST(ByteBpe, EveryStringOfOneOrTwoBytesComesBack) {  // D10, D12
-  for (const char* pre : {"gpt-2", "llama-bpe", "qwen2", "starcoder", "deepseek-llm"}) {
+  for (const std::string pre : {"gpt-2", "llama-bpe", "qwen2", "starcoder", "deepseek-llm"}) {
     const auto t = load(byte_level_vocabulary(pre));
     for (int first = 0; first < 256; ++first) {
       for (int second = -1; second < 256; ++second) {
         std::string text(1, static_cast<char>(first));
         if (second >= 0) text += static_cast<char>(second);
-        ASSERT_EQ(round_trip(*t, text), text) << pre << " " << first << " " << second;
+        const bool becomes_nfc = pre == "qwen2" && valid_utf8_length(text) == text.size();
+        ASSERT_EQ(round_trip(*t, text), becomes_nfc ? nfc(text) : text)
+            << pre << " " << first << " " << second;
       }
     }
   }
@@ -119,7 +121,10 @@ TEST(ByteBpe, EveryCodePointComesBackInNfcForQwen) {  // D12
 TEST(ByteBpe, InvalidRunsBypassNormalization) {
   const TinyVocabulary v = byte_level_vocabulary("qwen2");
   const auto t = load(v);
-  EXPECT_EQ(round_trip(*t, "e\u0301\xFF\xC3" "e\u0301"), "\u00E9\xFF\xC3\u00E9");
+  EXPECT_EQ(round_trip(*t,
+                       "e\u0301\xFF\xC3"
+                       "e\u0301"),
+            "\u00E9\xFF\xC3\u00E9");
   EXPECT_EQ(round_trip(*t, "e\xFF\u0301"), "e\xFF\u0301");  // they do not compose across it
   EXPECT_EQ(*t->encode("hello\xFFhello"), (Ids{v.id("hello"), 0xFF, v.id("hello")}));
   EXPECT_EQ(*t->encode("\xC3"), Ids{0xC3});

@@ -16,8 +16,8 @@ Pieces split(const char* name, std::string_view text) {
   return pretokenizer->split(text);
 }
 
-constexpr const char* kNames[] = {"gpt-2",    "phi-2", "llama-bpe", "llama3",      "llama-v3",
-                                  "qwen2", "starcoder", "smollm", "deepseek-llm"};
+constexpr const char* kNames[] = {"gpt-2", "phi-2",     "llama-bpe", "llama3",      "llama-v3",
+                                  "qwen2", "starcoder", "smollm",    "deepseek-llm"};
 
 TEST(Pretokenizer, UnknownNamesAreRefusedWithTheKnownOnes) {  // D6
   for (const char* name : {"", "default", "qwen", "Qwen2", "qwen2 ", "llama4"}) {
@@ -53,7 +53,8 @@ TEST(Pretokenizer, Starcoder) {
 }
 
 TEST(Pretokenizer, DeepseekLlm) {
-  EXPECT_EQ(split("deepseek-llm", "Hi 你好, x12\r\n"), (Pieces{"Hi", " ", "你好", ",", " x", "1", "2", "\r", "\n"}));
+  EXPECT_EQ(split("deepseek-llm", "Hi 你好, x12\r\n"),
+            (Pieces{"Hi", " ", "你好", ",", " x", "1", "2", "\r", "\n"}));
 }
 
 TEST(Pretokenizer, WhiteSpaceIsUnicodes) {

@@ -130,7 +130,8 @@ TEST(SentencePieceBpe, RefusesBadScores) {  // D1
   v = sentencepiece_vocabulary();
   v.scores.pop_back();
   EXPECT_REFUSED(v, "expected 294 elements, one for each token, found 293");
-  for (const float score : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+  for (const float score :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     v = sentencepiece_vocabulary();
     v.scores[7] = score;
     EXPECT_REFUSED(v, "tokenizer.ggml.scores");

@@ -10,7 +10,8 @@ namespace {
 using test::byte_level_vocabulary;
 using test::TinyVocabulary;
 
-std::vector<std::string> pieces(const TinyVocabulary& v, const std::string& text, EncodeOptions options = {}) {
+std::vector<std::string> pieces(const TinyVocabulary& v, const std::string& text,
+                                EncodeOptions options = {}) {
   const auto t = v.load();
   EXPECT_TRUE(t);
   std::vector<std::string> result;

@@ -7,7 +7,6 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "support/tiny_vocabulary.h"
-#include "tokenizer/unicode.h"
 
 namespace inferno::tokenizer {
 namespace {
@@ -29,7 +28,9 @@ TEST(StreamDecoder, BytesThatNeverBecomeACharacterComeOutUnchanged) {
   StreamDecoder decoder(*byte_level_vocabulary("gpt-2").load());
   EXPECT_EQ(decoder.push(0xFF), "\xFF");
   EXPECT_EQ(decoder.push(0xC3), "");
-  EXPECT_EQ(decoder.push('b'), "\xC3" "b");
+  EXPECT_EQ(decoder.push('b'),
+            "\xC3"
+            "b");
   EXPECT_EQ(decoder.push(0xE8), "");
   EXPECT_EQ(decoder.flush(), "\xE8");
   EXPECT_EQ(decoder.flush(), "");
@@ -60,24 +61,29 @@ TEST(StreamDecoder, RefusesIdsOutsideTheVocabulary) {  // D13
   EXPECT_THROW(decoder.push(271), InternalError);
 }
 
-// Whatever ids a model emits: the deltas are the text, and none ends inside a character that could still be completed.
+// Whatever ids a model emits: what has come out is always all that cannot be half a character, and in the end
+// all.
 TEST(StreamDecoder, TheDeltasOfRandomIdsAreTheDecodedText) {
   std::mt19937 random(7);
   for (const auto& v : {byte_level_vocabulary(), sentencepiece_vocabulary()}) {
     const auto t = *v.load();
     for (int round = 0; round < 3000; ++round) {
       const bool skip_special = round % 2 == 0;
-      StreamDecoder decoder(t, /*continues=*/false, skip_special);
+      StreamDecoder alone(t, /*continues=*/false, skip_special);
+      StreamDecoder after_prompt(t, /*continues=*/true, skip_special);
       std::vector<int32_t> ids(random() % 12);
       std::string text;
+      std::string pieces;
+      std::string shown;
       for (int32_t& id : ids) {
         id = static_cast<int32_t>(random() % static_cast<unsigned>(t->vocab_size()));
-        const std::string delta = decoder.push(id);
-        ASSERT_EQ(complete_utf8_prefix(delta), delta.size()) << quoted(delta);
-        text += delta;
+        text += alone.push(id);
+        shown += after_prompt.push(id);
+        if (!skip_special || !t->is_control(id)) pieces += t->piece(id);
+        ASSERT_EQ(shown, pieces.substr(0, complete_utf8_prefix(pieces)));
       }
-      text += decoder.flush();
-      ASSERT_EQ(text, *t->decode(ids, skip_special));
+      ASSERT_EQ(text + alone.flush(), *t->decode(ids, skip_special));
+      ASSERT_EQ(shown + after_prompt.flush(), pieces);
     }
   }
 }

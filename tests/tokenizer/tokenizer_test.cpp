@@ -54,8 +54,7 @@ TEST(Tokenizer, RefusesTextThatIsTooLong) {  // D9
   const std::string_view text("a", size_t{1} << 31);
   const auto ids = t->encode(text);
   ASSERT_FALSE(ids);
-  EXPECT_EQ(ids.error().message,
-            "the text has 2147483648 bytes, at most 2147483647 can be encoded at once");
+  EXPECT_EQ(ids.error().message, "the text has 2147483648 bytes, at most 2147483647 can be encoded at once");
   EXPECT_EQ(ids.error().code, ErrorCode::kInvalidArgument);
 }
 
@@ -102,8 +101,8 @@ TEST(Tokenizer, TheDemoModelsIds) {
       {"Once upon a time, there was a little fox named Finn.",
        {542, 495, 258, 420, 44, 373, 293, 258, 381, 1251, 453, 2046, 46}},
       {"\"I'm here!\" she'll said; \"we've won, they're gone, it's Tom's, I'd go.\"",
-       {879, 2164, 929, 395, 331, 1489, 308, 59,   285, 119, 101, 2175, 1903, 44,
-        372, 2858, 1173, 44, 312, 480, 1640, 480, 44, 321, 2425, 459, 352}},
+       {879, 2164, 929,  395, 331, 1489, 308,  59,  285, 119, 101,  2175, 1903, 44,
+        372, 2858, 1173, 44,  312, 480,  1640, 480, 44,  321, 2425, 459,  352}},
   };
   for (const auto& [text, ids] : golden) {
     EXPECT_EQ(*t->encode(text), ids);

@@ -40,12 +40,12 @@ TEST(Nfc, ComposesAndReorders) {
   EXPECT_EQ(nfc(""), "");
   EXPECT_EQ(nfc("plain"), "plain");
   EXPECT_EQ(nfc("e\u0301"), "\u00E9");
-  EXPECT_EQ(nfc("\u212B"), "\u00C5");                              // ANGSTROM SIGN
-  EXPECT_EQ(nfc("\u1112\u1161\u11AB"), "\uD55C");                  // Hangul jamo
-  EXPECT_EQ(nfc("q\u0307\u0323"), "q\u0323\u0307");                // the mark below goes first
-  EXPECT_EQ(nfc("s\u0307\u0323"), "\u1E69");                       // and then both compose
-  EXPECT_EQ(nfc("\u0958"), "\u0915\u093C");                        // a composition exclusion
-  EXPECT_EQ(nfc("\uFB01"), "\uFB01");                              // compatibility characters stay
+  EXPECT_EQ(nfc("\u212B"), "\u00C5");                // ANGSTROM SIGN
+  EXPECT_EQ(nfc("\u1112\u1161\u11AB"), "\uD55C");    // Hangul jamo
+  EXPECT_EQ(nfc("q\u0307\u0323"), "q\u0323\u0307");  // the mark below goes first
+  EXPECT_EQ(nfc("s\u0307\u0323"), "\u1E69");         // and then both compose
+  EXPECT_EQ(nfc("\u0958"), "\u0915\u093C");          // a composition exclusion
+  EXPECT_EQ(nfc("\uFB01"), "\uFB01");                // compatibility characters stay
   EXPECT_EQ(nfc(std::string("a\0e\u0301", 5)), std::string("a\0\u00E9", 4));
 }
 

@@ -81,9 +81,10 @@ TEST(Vocabulary, RefusesVeryLongTokens) {  // D5
   v.add(std::string(16 * 1024, 'x'));
   EXPECT_TRUE(v.load());
   const int32_t long_id = v.add(std::string(16 * 1024 + 1, 'x'));
-  EXPECT_REFUSED(v, fmt::format("tokens at byte {}: [{}] has 16385 bytes",
-                                gguf::File::from_memory(v.image(), "x")->find("tokenizer.ggml.tokens")->offset,
-                                long_id));
+  EXPECT_REFUSED(
+      v,
+      fmt::format("tokens at byte {}: [{}] has 16385 bytes",
+                  gguf::File::from_memory(v.image(), "x")->find("tokenizer.ggml.tokens")->offset, long_id));
   v = byte_level_vocabulary();
   v.add(std::string(1025, 'x'), TokenType::kControl);
   EXPECT_REFUSED(v, "has 1025 bytes, at most 1024 are allowed for its type");
