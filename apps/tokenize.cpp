@@ -25,8 +25,8 @@ struct TokenizeArguments {
   bool json = false;
 };
 
-// One object: ids; pieces (the bytes that each adds to the text; where those are not whole characters, as quoted()
-// escapes them without the quotes); text, what the ids decode to.
+// One object: ids; pieces (the bytes that each adds to the text; where those are not whole characters, as
+// quoted() escapes them without the quotes); text, what the ids decode to.
 std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& ids,
                     const std::string& decoded) {
   nlohmann::ordered_json object;
@@ -67,9 +67,12 @@ Status tokenize(const TokenizeArguments& arguments) {
 
 Run setup_tokenize(CLI::App& app) {
   const auto arguments = std::make_shared<TokenizeArguments>();
-  app.add_option("MODEL", arguments->model, "A GGUF file; its vocabulary is enough")->required();
-  auto* text = app.add_option("TEXT", arguments->text, "The text");
-  auto* file = app.add_option("--file", arguments->text_file, "Read the text from this file; - is standard input");
+  app.add_option("MODEL", arguments->model, "A GGUF file; its vocabulary is enough")
+      ->required()
+      ->type_name("");
+  auto* text = app.add_option("TEXT", arguments->text, "The text")->type_name("");
+  auto* file =
+      app.add_option("--file", arguments->text_file, "Read the text from this file; - is standard input");
   file->type_name("FILE");
   text->excludes(file);
   app.add_flag("--no-bos", arguments->no_bos, "Add no BOS (nor EOS) id, even where the model asks for it");

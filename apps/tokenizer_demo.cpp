@@ -34,7 +34,7 @@ std::string token_table(const tokenizer::Tokenizer& tokenizer, const std::vector
   std::string table = dim(fmt::format("{:>6}  {:>7}  {}\n", "#", "id", "piece"), false);
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::string_view type = type_name(tokenizer.type(ids[i]));
-    table += fmt::format("{:>6}  {:>7}  {}{}\n", i, ids[i], quoted(tokenizer.piece(ids[i])),
+    table += fmt::format("{:>6}  {:>7}  {}{}\n", i, ids[i], inferno::quoted(tokenizer.piece(ids[i])),
                          type.empty() ? "" : "  " + dim(type, false));
   }
   return table;
@@ -47,13 +47,12 @@ Status show(const std::string& path, const std::string& text) {
   // The way back is that of the text alone, without the BOS that the model wants before it.
   TRY_ASSIGN(const std::vector<int32_t> text_ids, tokenizer->encode(text, {.add_bos = false}));
   TRY_ASSIGN(const std::string decoded, tokenizer->decode(text_ids));
-  std::string report =
-      fmt::format("tokenizer   {}, pretokenizer {}, {} tokens\n", tokenizer->model(),
-                  escaped(tokenizer->pretokenizer()), tokenizer->vocab_size());
-  report += fmt::format("text        {}, {} bytes\n\n", quoted(text), text.size());
+  std::string report = fmt::format("tokenizer   {}, pretokenizer {}, {} tokens\n", tokenizer->model(),
+                                   escaped(tokenizer->pretokenizer()), tokenizer->vocab_size());
+  report += fmt::format("text        {}, {} bytes\n\n", inferno::quoted(text), text.size());
   report += token_table(*tokenizer, ids);
   report += fmt::format("\ntokens      {}\n", ids.size());
-  report += fmt::format("round trip  {}, {}\n", quoted(decoded),
+  report += fmt::format("round trip  {}, {}\n", inferno::quoted(decoded),
                         decoded == text ? "equal to the text" : red("differs from the text", false));
   write_stdout(report);
   return {};
@@ -67,8 +66,10 @@ Run setup_tokenizer_demo(CLI::App& app) {
     std::string text = "Hello, world!";
   };
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("FILE", arguments->model, "A GGUF file; its vocabulary is enough")->required();
-  app.add_option("TEXT", arguments->text, "The text")->capture_default_str();
+  app.add_option("FILE", arguments->model, "A GGUF file; its vocabulary is enough")
+      ->required()
+      ->type_name("");
+  app.add_option("TEXT", arguments->text, "The text")->capture_default_str()->type_name("");
   app.footer("Example:\n  tokenizer-demo model.gguf \"Once upon a time\"");
   return [arguments] {
     if (Status status = show(arguments->model, arguments->text); !status) return fail(status.error());

@@ -1,5 +1,6 @@
-// Byte pair encoding: the merge loop that both kinds of tokenizer share. Source: Sennrich, Haddow, Birch, "Neural
-// Machine Translation of Rare Words with Subword Units" (2016); here with a heap, O(n log n) in the piece's length.
+// Byte pair encoding: the merge loop that both kinds of tokenizer share. Source: Sennrich, Haddow, Birch,
+// "Neural Machine Translation of Rare Words with Subword Units" (2016); here with a heap, O(n log n) in the
+// piece's length.
 #pragma once
 
 #include <algorithm>

@@ -8,8 +8,8 @@ namespace {
 constexpr uint16_t kNoByte = 256;
 
 struct Alphabet {
-  std::array<uint16_t, 256> letters{};    // code point of each byte
-  std::array<uint16_t, 0x144> bytes{};    // of each code point, or kNoByte
+  std::array<uint16_t, 256> letters{};  // code point of each byte
+  std::array<uint16_t, 0x144> bytes{};  // of each code point, or kNoByte
 };
 
 constexpr bool stands_for_itself(unsigned byte) {

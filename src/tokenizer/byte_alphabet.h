@@ -1,6 +1,7 @@
 // The byte alphabet of GPT-2: each byte is written as one printable character, so that a vocabulary is text.
-// Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), encoder of the published model:
-// printable bytes of Latin-1 stand for themselves, the other 68 are U+0100, U+0101 … in order.
+// Source: Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), encoder of the
+// published model: printable bytes of Latin-1 stand for themselves, the other 68 are U+0100, U+0101 … in
+// order.
 #pragma once
 
 #include <cstdint>

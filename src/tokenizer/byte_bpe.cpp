@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
 
-// C0, C1 and F5–FF never occur in UTF-8, F1–F4 only in planes without ordinary text. The vocabularies of DeepSeek
-// LLM and StarCoder 2 lack up to 14 of them.
+// C0, C1 and F5–FF never occur in UTF-8, F1–F4 only in planes without ordinary text. The vocabularies of
+// DeepSeek LLM and StarCoder 2 lack up to 14 of them.
 bool may_be_missing(unsigned byte) {
   return byte == 0xC0 || byte == 0xC1 || byte >= 0xF1;
 }
@@ -35,12 +35,13 @@ Status ByteBpe::find_byte_ids(const gguf::File& file) {
     std::string letter;
     append_letter(static_cast<uint8_t>(byte), letter);
     const std::optional<int32_t> id = vocabulary_->find(letter);
-    // An added token may have a letter's spelling ("ø" in DeepSeek LLM), but then it means that text, not the byte.
+    // An added token may have a letter's spelling ("ø" in DeepSeek LLM), but then it means that text, not the
+    // byte.
     const bool found = id && vocabulary_->type(*id) == TokenType::kNormal;
     if (!found && !may_be_missing(byte)) {
       return invalid_key(file, "tokenizer.ggml.tokens",
-                         "no NORMAL token \"{}\" for byte 0x{:02X}, which a byte-level vocabulary needs", letter,
-                         byte);
+                         "no NORMAL token \"{}\" for byte 0x{:02X}, which a byte-level vocabulary needs",
+                         letter, byte);
     }
     byte_ids_[byte] = found ? *id : -1;
   }

@@ -1,5 +1,5 @@
-// ByteBpe: byte-level BPE, tokenizer.ggml.model "gpt2" (Qwen, Llama 3, GPT-2 …). Text is normalized and cut into
-// pieces as the pretokenizer says; each piece starts as one token per byte and is merged by rank.
+// ByteBpe: byte-level BPE, tokenizer.ggml.model "gpt2" (Qwen, Llama 3, GPT-2 …). Text is normalized and cut
+// into pieces as the pretokenizer says; each piece starts as one token per byte and is merged by rank.
 #pragma once
 
 #include <array>
@@ -19,12 +19,12 @@ namespace inferno::tokenizer {
 
 class ByteBpe : public TextModel {
  public:
-  // Refuses, besides what MergeTable and Pretokenizer refuse, a vocabulary that lacks a byte of ordinary text.
-  // `vocabulary` must outlive the model.
+  // Refuses, besides what MergeTable and Pretokenizer refuse, a vocabulary that lacks a byte of ordinary
+  // text. `vocabulary` must outlive the model.
   static Result<std::unique_ptr<const ByteBpe>> load(const gguf::File& file, const Vocabulary& vocabulary);
 
-  // Invalid bytes become one token each. A byte without a token is left out, as Hugging Face does: some vocabularies
-  // lack bytes that UTF-8 never has.
+  // Invalid bytes become one token each. A byte without a token is left out, as Hugging Face does: some
+  // vocabularies lack bytes that UTF-8 never has.
   void encode(std::string_view text, std::vector<int32_t>& ids) const override;
   void append_piece(int32_t id, std::string& text) const override;
   bool adds_space_prefix() const override { return false; }

@@ -82,7 +82,8 @@ bool MergeTable::insert(int32_t left, int32_t right, Merge merge) {
 
 Merge MergeTable::find(int32_t left, int32_t right) const {
   const uint64_t pair = pair_of(left, right);
-  for (size_t slot = first_slot(pair); slots_[slot].pair != kNoPair; slot = (slot + 1) & (slots_.size() - 1)) {
+  for (size_t slot = first_slot(pair); slots_[slot].pair != kNoPair;
+       slot = (slot + 1) & (slots_.size() - 1)) {
     if (slots_[slot].pair == pair) return slots_[slot].merge;
   }
   return {};

@@ -1,4 +1,5 @@
-// MergeTable: tokenizer.ggml.merges, checked and resolved to ids: which two tokens become which third, and when.
+// MergeTable: tokenizer.ggml.merges, checked and resolved to ids: which two tokens become which third, and
+// when.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@ namespace inferno::tokenizer {
 
 class MergeTable {
  public:
-  // Refuses a merge that is not two tokens of the vocabulary separated by one space, whose product the vocabulary
-  // lacks, or that stands there twice.
+  // Refuses a merge that is not two tokens of the vocabulary separated by one space, whose product the
+  // vocabulary lacks, or that stands there twice.
   static Result<MergeTable> load(const gguf::File& file, const Vocabulary& vocabulary);
 
   // The merge's rank is its place in the file.

@@ -11,9 +11,10 @@
 
 namespace inferno::tokenizer {
 
-// The splits are applied one after the other, each to every piece that the ones before have left: what an expression
-// matches becomes a piece, and so does what lies between two matches. Both are those of the tokenizer.json that the
-// model's authors published: pre_tokenizer, normalizer, model.ignore_merges, post_processor.
+// The splits are applied one after the other, each to every piece that the ones before have left: what an
+// expression matches becomes a piece, and so does what lies between two matches. Both are those of the
+// tokenizer.json that the model's authors published: pre_tokenizer, normalizer, model.ignore_merges,
+// post_processor.
 struct PretokenizerRow {
   std::string_view name;
   std::array<const char*, 7> splits;
@@ -83,7 +84,8 @@ std::string known_names() {
   return names;
 }
 
-// PCRE2's own \s has U+180E, which has not been white space since Unicode 6.3; the tokenizers go by White_Space.
+// PCRE2's own \s has U+180E, which has not been white space since Unicode 6.3; the tokenizers go by
+// White_Space.
 std::string with_unicode_white_space(std::string_view expression) {
   std::string result;
   for (size_t i = 0; i < expression.size(); ++i) {
@@ -118,8 +120,9 @@ class Pretokenizer::Pattern {
     pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);
     context_ = pcre2_match_context_create(nullptr);
     CHECK(context_ != nullptr, "out of memory for a PCRE2 match context");
-    // The limits guard against exponential expressions. Ours only repeat single characters: each repeat can be
-    // undone one character at a time, in constant room, so a match takes fewer steps than a few times the text.
+    // The limits guard against exponential expressions. Ours only repeat single characters: each repeat can
+    // be undone one character at a time, in constant room, so a match takes fewer steps than a few times the
+    // text.
     pcre2_set_match_limit(context_, std::numeric_limits<uint32_t>::max());
     pcre2_set_depth_limit(context_, std::numeric_limits<uint32_t>::max());
   }

@@ -1,5 +1,5 @@
-// Pretokenizers: how a byte-level tokenizer cuts text into the pieces that merges may not cross. One row of data
-// (pretokenizer.cpp) for each name that tokenizer.ggml.pre may have.
+// Pretokenizers: how a byte-level tokenizer cuts text into the pieces that merges may not cross. One row of
+// data (pretokenizer.cpp) for each name that tokenizer.ggml.pre may have.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,8 @@ Result<std::unique_ptr<const TextModel>> SentencePieceBpe::load(const gguf::File
   constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
   TRY_ASSIGN(const auto pre, file.meta_optional<std::string_view>(kPreKey));
   if (pre.value_or("default") != "default") {
-    return invalid_key(file, kPreKey, "unknown pretokenizer \"{}\" of a \"llama\" tokenizer; known is default",
+    return invalid_key(file, kPreKey,
+                       "unknown pretokenizer \"{}\" of a \"llama\" tokenizer; known is default",
                        escaped(*pre));
   }
   std::unique_ptr<SentencePieceBpe> model(new SentencePieceBpe(vocabulary));
@@ -97,8 +98,8 @@ Status SentencePieceBpe::load_byte_tokens(const gguf::File& file) {
   }
   if (n_found > 0 && n_found < 256) {
     const auto missing = std::find(byte_ids_.begin(), byte_ids_.end(), -1) - byte_ids_.begin();
-    return invalid_key(file, kTokensKey, "{} of the 256 byte tokens are there, <0x{:02X}> is missing", n_found,
-                       missing);
+    return invalid_key(file, kTokensKey, "{} of the 256 byte tokens are there, <0x{:02X}> is missing",
+                       n_found, missing);
   }
   TRY_ASSIGN(const auto unknown, file.meta_optional<uint32_t>(kUnknownKey));
   if (unknown && *unknown < static_cast<uint32_t>(vocabulary_->size())) {
@@ -114,7 +115,8 @@ void SentencePieceBpe::find_joints() {
   for (int32_t id = 0; id < vocabulary_->size(); ++id) {
     const std::string_view spelling = vocabulary_->spelling(id);
     if (!find_mergeable(spelling)) continue;
-    for (size_t at = spelling.find(kSpace, 1); at != std::string_view::npos; at = spelling.find(kSpace, at + 1)) {
+    for (size_t at = spelling.find(kSpace, 1); at != std::string_view::npos;
+         at = spelling.find(kSpace, at + 1)) {
       joins_space_[static_cast<uint8_t>(spelling[at - 1])] = true;
     }
   }
@@ -144,7 +146,8 @@ void SentencePieceBpe::encode(std::string_view text, std::vector<int32_t>& ids) 
   }
 }
 
-void SentencePieceBpe::encode_word(std::string_view word, BpeMerger& merger, std::vector<int32_t>& ids) const {
+void SentencePieceBpe::encode_word(std::string_view word, BpeMerger& merger,
+                                   std::vector<int32_t>& ids) const {
   merger.clear();
   for (size_t at = 0; at < word.size();) {
     const size_t length = std::max<size_t>(utf8_char_length(word.substr(at)), 1);

@@ -1,6 +1,6 @@
-// SentencePieceBpe: tokenizer.ggml.model "llama" (Llama 2, Mistral, Gemma). Spaces are written "▁"; text starts as one
-// token per character and is merged by score; what is not in the vocabulary falls back to byte tokens.
-// Source: Kudo and Richardson, "SentencePiece" (2018).
+// SentencePieceBpe: tokenizer.ggml.model "llama" (Llama 2, Mistral, Gemma). Spaces are written "▁"; text
+// starts as one token per character and is merged by score; what is not in the vocabulary falls back to byte
+// tokens. Source: Kudo and Richardson, "SentencePiece" (2018).
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ namespace inferno::tokenizer {
 
 class SentencePieceBpe : public TextModel {
  public:
-  // Refuses: a pretokenizer other than "default"; scores that are missing, not finite, or not one for each token; a
-  // BYTE token that is not spelled <0xHH> or stands there twice; some but not all of the 256; none of them and no
-  // unknown id. `vocabulary` must outlive the model.
+  // Refuses: a pretokenizer other than "default"; scores that are missing, not finite, or not one for each
+  // token; a BYTE token that is not spelled <0xHH> or stands there twice; some but not all of the 256; none
+  // of them and no unknown id. `vocabulary` must outlive the model.
   static Result<std::unique_ptr<const TextModel>> load(const gguf::File& file, const Vocabulary& vocabulary);
 
   void encode(std::string_view text, std::vector<int32_t>& ids) const override;
@@ -42,8 +42,8 @@ class SentencePieceBpe : public TextModel {
   std::vector<uint32_t> ranks_;          // by id: the higher the score, the lower the rank
   std::array<int32_t, 256> byte_ids_{};  // all -1 when the vocabulary has no byte tokens
   int32_t unknown_id_ = -1;
-  // Whether some token has "▁" after a character whose last byte is this one. Where none has, no merge can cross
-  // the beginning of a "▁", and the text can be cut there: many short words instead of one long one.
+  // Whether some token has "▁" after a character whose last byte is this one. Where none has, no merge can
+  // cross the beginning of a "▁", and the text can be cut there: many short words instead of one long one.
   std::array<bool, 256> joins_space_{};
 };
 

@@ -48,10 +48,9 @@ Result<SpecialIds> load_special_ids(const gguf::File& file, const Vocabulary& vo
     if (id && std::find(ids.end.begin(), ids.end.end(), *id) == ids.end.end()) ids.end.push_back(*id);
   }
   for (const std::string_view key : kOtherIds) TRY(load_id(file, vocabulary, key));
-  TRY_ASSIGN(ids.add_bos, load_flag(file, "tokenizer.ggml.add_bos_token", add_bos_default, ids.bos,
-                                    "bos_token_id"));
-  TRY_ASSIGN(ids.add_eos,
-             load_flag(file, "tokenizer.ggml.add_eos_token", false, ids.eos, "eos_token_id"));
+  TRY_ASSIGN(ids.add_bos,
+             load_flag(file, "tokenizer.ggml.add_bos_token", add_bos_default, ids.bos, "bos_token_id"));
+  TRY_ASSIGN(ids.add_eos, load_flag(file, "tokenizer.ggml.add_eos_token", false, ids.eos, "eos_token_id"));
   return ids;
 }
 

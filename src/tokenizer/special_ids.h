@@ -1,4 +1,5 @@
-// The ids that a GGUF file names for a purpose (tokenizer.ggml.*_token_id), each checked against the vocabulary.
+// The ids that a GGUF file names for a purpose (tokenizer.ggml.*_token_id), each checked against the
+// vocabulary.
 #pragma once
 
 #include <cstdint>

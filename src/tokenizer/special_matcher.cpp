@@ -41,8 +41,8 @@ std::optional<SpecialMatcher::Match> SpecialMatcher::find(std::string_view text,
   return std::nullopt;
 }
 
-// Narrows the range of tokens that agree with the text so far, byte by byte: a trie without nodes. The token that
-// ends at the current depth, if there is one, is the first of the range.
+// Narrows the range of tokens that agree with the text so far, byte by byte: a trie without nodes. The token
+// that ends at the current depth, if there is one, is the first of the range.
 std::optional<SpecialMatcher::Match> SpecialMatcher::match_at(std::string_view text, size_t begin) const {
   const size_t first_byte = byte_at(text, begin);
   auto low = sorted_.begin() + static_cast<std::ptrdiff_t>(first_byte_begin_[first_byte]);
@@ -55,8 +55,8 @@ std::optional<SpecialMatcher::Match> SpecialMatcher::match_at(std::string_view t
     }
     if (begin + depth == text.size()) break;
     const uint8_t next = byte_at(text, begin + depth);
-    low = std::partition_point(
-        low, high, [&](int32_t id) { return byte_at(vocabulary_->spelling(id), depth) < next; });
+    low = std::partition_point(low, high,
+                               [&](int32_t id) { return byte_at(vocabulary_->spelling(id), depth) < next; });
     high = std::partition_point(
         low, high, [&](int32_t id) { return byte_at(vocabulary_->spelling(id), depth) == next; });
   }

@@ -22,15 +22,15 @@ class SpecialMatcher {
   // The tokens of these types; `vocabulary` must outlive the matcher.
   SpecialMatcher(const Vocabulary& vocabulary, std::initializer_list<TokenType> types);
 
-  // The leftmost match at or after `from`, and of those the longest. The time is bounded by the text's length times
-  // the longest token's, not by how many tokens there are.
+  // The leftmost match at or after `from`, and of those the longest. The time is bounded by the text's length
+  // times the longest token's, not by how many tokens there are.
   std::optional<Match> find(std::string_view text, size_t from) const;
 
  private:
   std::optional<Match> match_at(std::string_view text, size_t begin) const;
 
   const Vocabulary* vocabulary_;
-  std::vector<int32_t> sorted_;                // by spelling
+  std::vector<int32_t> sorted_;                 // by spelling
   std::array<size_t, 257> first_byte_begin_{};  // in sorted_, of the tokens that begin with a byte
 };
 

@@ -16,9 +16,9 @@ class StreamDecoder {
   explicit StreamDecoder(std::shared_ptr<const Tokenizer> tokenizer, bool continues = true,
                          bool skip_special = false);
 
-  // What may be shown now that `id` has been added; "" while a character is incomplete. The concatenation of all
-  // push() and flush() results is the text of all ids; bytes that never become a character come out unchanged.
-  // CHECKs that the id is valid.
+  // What may be shown now that `id` has been added; "" while a character is incomplete. The concatenation of
+  // all push() and flush() results is the text of all ids; bytes that never become a character come out
+  // unchanged. CHECKs that the id is valid.
   std::string push(int32_t id);
   // The bytes of a character that is still incomplete at the end.
   std::string flush();

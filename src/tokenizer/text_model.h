@@ -12,7 +12,8 @@ class TextModel {
  public:
   virtual ~TextModel() = default;
 
-  // Appends the ids of `text`, any bytes. `text` is not empty and stands between special tokens or the text's ends.
+  // Appends the ids of `text`, any bytes. `text` is not empty and stands between special tokens or the text's
+  // ends.
   virtual void encode(std::string_view text, std::vector<int32_t>& ids) const = 0;
   // Appends the bytes that a token stands for, after others.
   virtual void append_piece(int32_t id, std::string& text) const = 0;

@@ -23,8 +23,8 @@ namespace inferno::tokenizer {
 
 struct EncodeOptions {
   bool add_bos = true;        // where the model's metadata asks for it (and EOS likewise)
-  bool parse_special = true;  // CONTROL and UNKNOWN tokens spelled in the text become their ids; otherwise they are
-                              // plain text. USER_DEFINED tokens are always matched.
+  bool parse_special = true;  // CONTROL and UNKNOWN tokens spelled in the text become their ids; otherwise
+                              // they are plain text. USER_DEFINED tokens are always matched.
 };
 
 class Tokenizer {
@@ -32,25 +32,26 @@ class Tokenizer {
   // A longer text is refused.
   static constexpr size_t kMaxTextBytes = 0x7FFFFFFF;
 
-  // Refuses, naming key and element, whatever is inconsistent: see vocabulary.h, special_ids.h, merge_table.h,
-  // byte_bpe.h and sentencepiece_bpe.h. All strings are copied: the file need not outlive the tokenizer.
+  // Refuses, naming key and element, whatever is inconsistent: see vocabulary.h, special_ids.h,
+  // merge_table.h, byte_bpe.h and sentencepiece_bpe.h. All strings are copied: the file need not outlive the
+  // tokenizer.
   static Result<std::shared_ptr<const Tokenizer>> from_gguf(const gguf::File& file);
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
-  // Any bytes are accepted; invalid UTF-8 is encoded byte by byte. Near-linear in the text's length. The only error
-  // is a text of more than kMaxTextBytes.
+  // Any bytes are accepted; invalid UTF-8 is encoded byte by byte. Near-linear in the text's length. The only
+  // error is a text of more than kMaxTextBytes.
   Result<std::vector<int32_t>> encode(std::string_view text, const EncodeOptions& options = {}) const;
   // Texts are independent; n_threads 0 = one per core. Same ids as encode() of each.
   Result<std::vector<std::vector<int32_t>>> encode_batch(std::span<const std::string> texts,
                                                          const EncodeOptions& options = {},
                                                          unsigned n_threads = 0) const;
 
-  // The text of ids, special tokens spelled out; `skip_special` leaves CONTROL and UNKNOWN tokens out (USER_DEFINED
-  // ones are text: "<think>", a run of newlines). Error for an id outside the vocabulary.
+  // The text of ids, special tokens spelled out; `skip_special` leaves CONTROL and UNKNOWN tokens out
+  // (USER_DEFINED ones are text: "<think>", a run of newlines). Error for an id outside the vocabulary.
   Result<std::string> decode(std::span<const int32_t> ids, bool skip_special = false) const;
-  // The bytes that one token adds to the text when it stands after others (a SentencePiece "▁" is a space). Not
-  // necessarily whole characters. CHECKs that the id is valid.
+  // The bytes that one token adds to the text when it stands after others (a SentencePiece "▁" is a space).
+  // Not necessarily whole characters. CHECKs that the id is valid.
   std::string piece(int32_t id) const;
   // Whether decode() drops a space at the very start of a text, since encode() put one there.
   bool adds_space_prefix() const { return text_model_->adds_space_prefix(); }

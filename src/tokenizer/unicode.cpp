@@ -14,7 +14,8 @@ uint8_t byte_at(std::string_view text, size_t i) {
   return static_cast<uint8_t>(text[i]);
 }
 
-// Everything below U+0300 is its own NFC and composes with nothing before it; those are the lead bytes below 0xCC.
+// Everything below U+0300 is its own NFC and composes with nothing before it; those are the lead bytes below
+// 0xCC.
 bool is_trivially_nfc(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<uint8_t>(c) < 0xCC; });
 }

@@ -8,8 +8,8 @@
 
 namespace inferno::tokenizer {
 
-// Bytes of the well-formed UTF-8 character that `text` begins with (Unicode 15, table 3-7: no overlong forms, no
-// surrogates, nothing above U+10FFFF), or 0 when it does not begin with one.
+// Bytes of the well-formed UTF-8 character that `text` begins with (Unicode 15, table 3-7: no overlong forms,
+// no surrogates, nothing above U+10FFFF), or 0 when it does not begin with one.
 size_t utf8_char_length(std::string_view text);
 
 // Bytes of the longest prefix that is well-formed UTF-8.
@@ -17,7 +17,8 @@ size_t valid_utf8_length(std::string_view text);
 // Bytes before the first well-formed character: the run of invalid bytes at the start.
 size_t invalid_utf8_length(std::string_view text);
 
-// Normalization form C of well-formed UTF-8, in O(n log n) whatever the text: long runs of combining marks too.
+// Normalization form C of well-formed UTF-8, in O(n log n) whatever the text: long runs of combining marks
+// too.
 std::string nfc(std::string_view text);
 
 }  // namespace inferno::tokenizer

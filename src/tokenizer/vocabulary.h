@@ -1,4 +1,5 @@
-// Vocabulary: the tokens of a GGUF file (tokenizer.ggml.tokens and .token_type), checked, with a look-up by spelling.
+// Vocabulary: the tokens of a GGUF file (tokenizer.ggml.tokens and .token_type), checked, with a look-up by
+// spelling.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +25,10 @@ enum class TokenType : int32_t {
 
 class Vocabulary {
  public:
-  // Refuses: no tokens, invalid UTF-8, a token of more than 16 KiB (1 KiB if it is matched in raw text: CONTROL,
-  // USER_DEFINED, UNKNOWN), a type array of another length or element type, a type that does not exist.
-  // Allowed, because converters have written such files: empty tokens (never matched) and duplicates (find() gives
-  // the first, every one decodes).
+  // Refuses: no tokens, invalid UTF-8, a token of more than 16 KiB (1 KiB if it is matched in raw text:
+  // CONTROL, USER_DEFINED, UNKNOWN), a type array of another length or element type, a type that does not
+  // exist. Allowed, because converters have written such files: empty tokens (never matched) and duplicates
+  // (find() gives the first, every one decodes).
   static Result<Vocabulary> load(const gguf::File& file);
 
   int32_t size() const { return static_cast<int32_t>(types_.size()); }
