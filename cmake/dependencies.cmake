@@ -1,4 +1,5 @@
-# Supporting libraries, all from the distribution's packages. `./run` installs what is missing.
+# Supporting libraries, all from the distribution's packages. `./run` and `./test`
+# install what is missing: tools/packages.sh.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
@@ -13,4 +14,5 @@ target_include_directories(utf8proc SYSTEM INTERFACE ${UTF8PROC_INCLUDE})
 target_link_libraries(utf8proc INTERFACE ${UTF8PROC_LIBRARY})
 if(INFERNO_TESTS)
   find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
 endif()

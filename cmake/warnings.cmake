@@ -3,6 +3,10 @@ add_library(inferno_options INTERFACE)
 target_compile_options(inferno_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     -Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast -Wimplicit-fallthrough>)
+# g++ 12 warns of overlapping copies inside std::string's operator+ where there are none.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(inferno_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
 # No contraction: an FMA is written explicitly, so that one source gives one order and rounding of operations.
 target_compile_options(inferno_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off -fno-strict-aliasing -fstack-protector-strong>)
