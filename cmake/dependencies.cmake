@@ -1,4 +1,5 @@
-# Supporting libraries, all from the distribution's packages. `./run` installs what is missing.
+# Supporting libraries, all from the distribution's packages. `./run` and `./test`
+# install what is missing: tools/packages.sh.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
