@@ -1,7 +1,7 @@
 #include "gguf/parser.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <numeric>
 #include <vector>
 
