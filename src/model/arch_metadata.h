@@ -1,5 +1,5 @@
-// ArchMetadata: typed, bounded access to the metadata keys of one architecture ("qwen3.block_count" …). Every
-// error is kInvalidFile and names file, key, expected and found.
+// ArchMetadata: typed, bounded access to the metadata keys of one architecture ("<arch>.block_count" …).
+// Every error is kInvalidFile and names file, key, expected and found.
 #pragma once
 
 #include <cstdint>
