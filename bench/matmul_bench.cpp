@@ -1,4 +1,5 @@
-// Matrix times vectors in every weight format, and the loop that reads memory and does nothing else: its ceiling.
+// Matrix times vectors in every weight format, and the loop that reads memory and does nothing else: its
+// ceiling.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -40,9 +41,11 @@ void matmul(benchmark::State& state, DType dtype) {
 
 const bool registered = [] {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
-                            DType::kQ5_0, DType::kQ5_1, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K,
-                            DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
-    benchmark::RegisterBenchmark(("matmul/" + std::string(name(dtype))).c_str(), matmul, dtype)->Arg(1)->Arg(16);
+                            DType::kQ5_0, DType::kQ5_1, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K,
+                            DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
+    benchmark::RegisterBenchmark(("matmul/" + std::string(name(dtype))).c_str(), matmul, dtype)
+        ->Arg(1)
+        ->Arg(16);
   }
   return true;
 }();

@@ -1,4 +1,5 @@
-// Text to ids and back with the demo model's tokenizer: ordinary text, and the worst case of byte pair encoding.
+// Text to ids and back with the demo model's tokenizer: ordinary text, and the worst case of byte pair
+// encoding.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -17,7 +18,8 @@ std::shared_ptr<const tokenizer::Tokenizer> demo_tokenizer() {
 
 std::string tale(size_t bytes) {
   std::string text;
-  while (text.size() < bytes) text += "Once upon a time, there was a little girl who lived in a small town.\n";
+  while (text.size() < bytes)
+    text += "Once upon a time, there was a little girl who lived in a small town.\n";
   return text;
 }
 
