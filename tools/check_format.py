@@ -42,11 +42,8 @@ def main(repository: str, fix: bool) -> int:
         return 1
     if fix:
         return subprocess.run([clang_format, "-i", *files], check=False).returncode
-    wrong = []
-    for path in files:
-        formatted = subprocess.run([clang_format, path], check=True, capture_output=True).stdout
-        if formatted != path.read_bytes():
-            wrong.append(path)
+    report = subprocess.run([clang_format, "--dry-run", *files], check=True, capture_output=True, text=True).stderr
+    wrong = [path for path in files if f"{path}:" in report]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     print(f"{len(files)} files, {len(wrong)} not formatted"
           + (f": run tools/check_format.py {repository} --fix" if wrong else ""))

@@ -1,4 +1,5 @@
-// The demo model that is part of the executable: a storyteller of 5.8 million parameters. See models/demo/recipe.
+// The demo model that is part of the executable: a storyteller of 5.8 million parameters. See
+// models/demo/recipe.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// CHECK(condition, "format", args...): for our own mistakes, never for what a user or a file can cause (those get
-// a Result). Throws InternalError; thread edges and main() catch it. Stays on in release builds.
+// CHECK(condition, "format", args...): for our own mistakes, never for what a user or a file can cause (those
+// get a Result). Throws InternalError; thread edges and main() catch it. Stays on in release builds.
 #pragma once
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ template <class... Args>
 
 }  // namespace inferno
 
-#define CHECK(condition, ...)                                                        \
-  do {                                                                               \
+#define CHECK(condition, ...)                                                               \
+  do {                                                                                      \
     if (!(condition)) ::inferno::check_failed(#condition, __FILE__, __LINE__, __VA_ARGS__); \
   } while (false)

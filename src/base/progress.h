@@ -7,7 +7,8 @@
 
 namespace inferno {
 
-// done and total in one unit (bytes, tensors …); called from the thread that does the work, at least at the end.
+// done and total in one unit (bytes, tensors …); called from the thread that does the work, at least at the
+// end.
 using ProgressFn = std::function<void(std::string_view what, uint64_t done, uint64_t total)>;
 
 }  // namespace inferno

@@ -9,11 +9,13 @@
 namespace inferno {
 
 // A quoted string as Rust's {:?} prints it: "a\n\"b\"". Valid UTF-8 that is printable stays as it is; control
-// characters become \n, \t, \r, \0, \\, \" or \u{1b}; invalid bytes become \xff. No terminal control gets through.
-// With <iomanip> included, write inferno::quoted: a std::string as argument would make std::quoted the better match.
+// characters become \n, \t, \r, \0, \\, \" or \u{1b}; invalid bytes become \xff. No terminal control gets
+// through. With <iomanip> included, write inferno::quoted: a std::string as argument would make std::quoted
+// the better match.
 std::string quoted(std::string_view bytes);
 
-// As quoted(), without the quotes and cut after `max_bytes` with "…": for bytes of a file inside an error message.
+// As quoted(), without the quotes and cut after `max_bytes` with "…": for bytes of a file inside an error
+// message.
 std::string escaped(std::string_view bytes, size_t max_bytes = 80);
 
 // "639.4 MB", "17.0 KB", "5 bytes" (powers of 1000).
@@ -22,8 +24,8 @@ std::string human_bytes(uint64_t bytes);
 // The candidate with the smallest edit distance to `word`, or "" if none is near enough to be meant.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
-// The number of bytes of the longest prefix of `bytes` that ends on a UTF-8 character boundary: what may be shown
-// now while the rest of a character is still to come. Invalid sequences count as complete.
+// The number of bytes of the longest prefix of `bytes` that ends on a UTF-8 character boundary: what may be
+// shown now while the rest of a character is still to come. Invalid sequences count as complete.
 size_t complete_utf8_prefix(std::string_view bytes);
 
 bool is_valid_utf8(std::string_view bytes);

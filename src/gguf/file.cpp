@@ -13,7 +13,7 @@
 namespace inferno::gguf {
 namespace {
 
-// What a file says about the split model it is part of. llama.cpp's llama-gguf-split writes these keys.
+// What a file says about the split model it is part of, in the keys that the usual splitting tool writes.
 struct SplitKeys {
   uint64_t number = 0;  // from 0
   uint64_t count = 1;   // 1: the file is whole

@@ -46,7 +46,8 @@ struct DTypeTraits {
 const DTypeTraits* find_dtype(uint32_t gguf_id);
 const DTypeTraits& traits(DType dtype);
 
-// The name of a type that exists in the wild but is not in the table ("IQ2_XXS", "Q4_0_4_4 (removed)"), or "".
+// The name of a type that exists in the wild but is not in the table ("IQ2_XXS", "Q4_0_4_4 (removed)"), or
+// "".
 std::string_view unsupported_dtype_name(uint32_t gguf_id);
 
 inline std::string_view name(DType dtype) {

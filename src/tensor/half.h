@@ -1,5 +1,6 @@
-// Conversions between float and the 16-bit floats and the 8-bit exponent of MXFP4, bit by bit, exact, branch-light.
-// Plain data: kernels may include it; `static` so that no object exports a weak copy compiled for another ISA.
+// Conversions between float and the 16-bit floats and the 8-bit exponent of MXFP4, bit by bit, exact,
+// branch-light. Plain data: kernels may include it; `static` so that no object exports a weak copy compiled
+// for another ISA.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,8 @@ static inline uint16_t f32_to_f16(float value) {
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude > 0x7f800000u) return static_cast<uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and up round to infinity
+  if (magnitude >= 0x477ff000u)
+    return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and up round to infinity
   if (magnitude < 0x38800000u) {
     // Below 2^-14: adding 0.5 aligns the subnormal's last place with the float's, so the sum rounds to even.
     const float shifted = bits_to_float(magnitude) + 0.5f;

@@ -11,12 +11,12 @@
 
 namespace inferno {
 
-// Row-major view, outermost dimension first: shape {rows, cols} has element (r, c) at r * cols + c. Blocked types
-// run along the innermost dimension. Owns nothing.
+// Row-major view, outermost dimension first: shape {rows, cols} has element (r, c) at r * cols + c. Blocked
+// types run along the innermost dimension. Owns nothing.
 struct Tensor {
   DType dtype = DType::kF32;
-  int n_dims = 0;                      // 0 = absent
-  std::array<int64_t, 4> shape{};      // outermost first; unused entries are 0
+  int n_dims = 0;                  // 0 = absent
+  std::array<int64_t, 4> shape{};  // outermost first; unused entries are 0
   void* data = nullptr;
 
   bool empty() const { return n_dims == 0; }

@@ -54,6 +54,9 @@ constexpr const char* kDeepseekLetters =
 constexpr const char* kDeepseekPunctuation =
     R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]+)";
 constexpr const char* kDeepseekCjk = R"([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
+// \s+$ as published, but begun only where the run begins: else a run that does not end the piece is walked
+// once from each of its characters.
+constexpr const char* kTrailingSpace = R"((?<!\s)\s++\z)";
 
 constexpr PretokenizerRow kRows[] = {
     // openai-community/gpt2
@@ -72,7 +75,8 @@ constexpr PretokenizerRow kRows[] = {
     {.name = "smollm", .splits = {R"(\p{N})", kGpt2Words}},
     // deepseek-ai/deepseek-llm-7b-base
     {.name = "deepseek-llm",
-     .splits = {R"([\r\n])", kDeepseekLetters, kDeepseekPunctuation, R"(\s+$)", kDeepseekCjk, R"(\p{N})"}},
+     .splits = {R"([\r\n])", kDeepseekLetters, kDeepseekPunctuation, kTrailingSpace, kDeepseekCjk,
+                R"(\p{N})"}},
 };
 
 std::string known_names() {
