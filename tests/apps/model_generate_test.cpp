@@ -39,7 +39,7 @@ TEST_F(ModelGenerate, PrintsTheBlockOfTheSeed) {
   EXPECT_EQ(without_durations(finished.out),
             "prompt: \"Once upon a time\"\n"
             "prompt tokens (4): [542, 495, 258, 420]\n"
-            "eos token id: 0\n"
+            "eos token id: 4093\n"
             "\n"
             "\n"
             "metrics:\n"
@@ -88,7 +88,7 @@ TEST_F(ModelGenerate, EventsAreOnStderrWhenAskedFor) {
 TEST_F(ModelGenerate, TheEosIsAnEventAndAGeneratedId) {
   const Finished finished = run("'Once upon a time' 400", "INFERNO_LOG=info");
   EXPECT_TRUE(finished.err.ends_with(" INFO model-generate: [EOS reached]\n")) << finished.err;
-  EXPECT_NE(finished.out.find(", 0]\ngenerated text: "), std::string::npos) << finished.out;
+  EXPECT_NE(finished.out.find(", 4093]\ngenerated text: "), std::string::npos) << finished.out;
 }
 
 TEST_F(ModelGenerate, TracePrintsTheProfile) {

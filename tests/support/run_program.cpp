@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 
 namespace inferno::test {
 namespace {
+
+constexpr int kPipeBytes = 4096;
 
 // In a shell that the program replaces, so that signals reach it.
 std::string shell_command(const std::string& program, const std::string& arguments,
@@ -92,6 +95,7 @@ RunningProgram::RunningProgram(const std::string& program, const std::string& ar
     become_shell(command);
   }
   ::close(ends[1]);
+  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);
   output_ = ends[0];
 }
 
@@ -101,6 +105,11 @@ RunningProgram::~RunningProgram() {
     send(SIGKILL);
     wait_for_end(pid_);
   }
+}
+
+void RunningProgram::wait_until_blocked() {
+  int waiting = 0;
+  while (!ended() && ::ioctl(output_, FIONREAD, &waiting) == 0 && waiting < kPipeBytes) ::usleep(1000);
 }
 
 std::string RunningProgram::read_some() {

@@ -31,6 +31,8 @@ class RunningProgram {
   RunningProgram(const RunningProgram&) = delete;
   RunningProgram& operator=(const RunningProgram&) = delete;
 
+  // Waits until it has written more than the unread pipe holds and so cannot go on, or has ended.
+  void wait_until_blocked();
   // Waits for the next piece of output; "" at its end.
   std::string read_some();
   void close_output();
