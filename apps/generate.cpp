@@ -65,7 +65,7 @@ Result<Arguments> understand(const Options& options) {
   }
   if (next != end) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "{} is one argument too many; expected [MODEL] [PROMPT] [N]", inferno::quoted(*next));
+                      "{} is one argument too many; expected [MODEL] [PROMPT] [N]", quote(*next));
   }
   if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
   if (result.prompt == "-") {

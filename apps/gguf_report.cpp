@@ -23,7 +23,7 @@ std::string cut_string(std::string_view text, size_t max_bytes) {
 template <class T>
 std::string element_text(T element, size_t max_bytes) {
   if constexpr (std::is_same_v<T, std::string_view>) {
-    return max_bytes == 0 ? quoted(element) : cut_string(element, max_bytes);
+    return max_bytes == 0 ? quote(element) : cut_string(element, max_bytes);
   } else {
     return fmt::format("{}", element);
   }

@@ -34,7 +34,7 @@ Result<int> run(const Options& options) {
 
   const auto eos = loaded.tokenizer->eos_id();
   const std::string header = fmt::format(
-      "prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", inferno::quoted(options.prompt),
+      "prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", quote(options.prompt),
       request.prompt_ids.size(), fmt::join(request.prompt_ids, ", "), eos ? std::to_string(*eos) : "—");
   if (!write_stdout(header)) return finish_stdout();
   metrics::Metrics metrics;
@@ -46,7 +46,7 @@ Result<int> run(const Options& options) {
   write_stdout("\n");
   metrics.print_summary();
   write_stdout(fmt::format("\ngenerated tokens ({}): [{}]\ngenerated text: {}\n", generated.ids.size(),
-                           fmt::join(generated.ids, ", "), inferno::quoted(text)));
+                           fmt::join(generated.ids, ", "), quote(text)));
   const int written = finish_stdout();
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }

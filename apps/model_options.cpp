@@ -33,8 +33,7 @@ Result<DType> kv_type(const ModelOptions& options) {
       return make_error(ErrorCode::kUnavailable,
                         "--kv=paged: the paged cache is not in this version; leave it out");
     }
-    return make_error(ErrorCode::kInvalidArgument, "--kv: expected basic, found {}",
-                      inferno::quoted(options.kv));
+    return make_error(ErrorCode::kInvalidArgument, "--kv: expected basic, found {}", quote(options.kv));
   }
   return options.kv_type == "f32" ? DType::kF32 : DType::kF16;
 }

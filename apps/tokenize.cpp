@@ -26,7 +26,7 @@ struct TokenizeArguments {
 };
 
 // One object: ids; pieces (the bytes that each adds to the text; where those are not whole characters, as
-// quoted() escapes them without the quotes); text, what the ids decode to.
+// quote() escapes them without the quotes); text, what the ids decode to.
 std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& ids,
                     const std::string& decoded) {
   nlohmann::ordered_json object;

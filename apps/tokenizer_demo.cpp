@@ -34,7 +34,7 @@ std::string token_table(const tokenizer::Tokenizer& tokenizer, const std::vector
   std::string table = dim(fmt::format("{:>6}  {:>7}  {}\n", "#", "id", "piece"), false);
   for (size_t i = 0; i < ids.size(); ++i) {
     const std::string_view type = type_name(tokenizer.type(ids[i]));
-    table += fmt::format("{:>6}  {:>7}  {}{}\n", i, ids[i], inferno::quoted(tokenizer.piece(ids[i])),
+    table += fmt::format("{:>6}  {:>7}  {}{}\n", i, ids[i], quote(tokenizer.piece(ids[i])),
                          type.empty() ? "" : "  " + dim(type, false));
   }
   return table;
@@ -49,10 +49,10 @@ Status show(const std::string& path, const std::string& text) {
   TRY_ASSIGN(const std::string decoded, tokenizer->decode(text_ids));
   std::string report = fmt::format("tokenizer   {}, pretokenizer {}, {} tokens\n", tokenizer->model(),
                                    escaped(tokenizer->pretokenizer()), tokenizer->vocab_size());
-  report += fmt::format("text        {}, {} bytes\n\n", inferno::quoted(text), text.size());
+  report += fmt::format("text        {}, {} bytes\n\n", quote(text), text.size());
   report += token_table(*tokenizer, ids);
   report += fmt::format("\ntokens      {}\n", ids.size());
-  report += fmt::format("round trip  {}, {}\n", inferno::quoted(decoded),
+  report += fmt::format("round trip  {}, {}\n", quote(decoded),
                         decoded == text ? "equal to the text" : red("differs from the text", false));
   write_stdout(report);
   return {};

@@ -18,9 +18,9 @@ const CLI::App& innermost(const CLI::App& app) {
 
 std::string unknown_word(const CLI::App& app, const std::string& word) {
   if (word.starts_with('-')) {
-    return fmt::format("{} is not an option here{}", inferno::quoted(word), suggestion(app, word));
+    return fmt::format("{} is not an option here{}", quote(word), suggestion(app, word));
   }
-  return fmt::format("{} is one argument too many", inferno::quoted(word));
+  return fmt::format("{} is one argument too many", quote(word));
 }
 
 // All options take one value and are given once; the library says so with the names of C++ types.

@@ -27,7 +27,7 @@ CLI::Validator whole_number(uint64_t max) {
       [max](std::string& text) {
         uint64_t value = 0;
         if (reads_as(text, value) && value <= max) return std::string();
-        return fmt::format("expected a whole number from 0 to {}, found {}", max, inferno::quoted(text));
+        return fmt::format("expected a whole number from 0 to {}, found {}", max, quote(text));
       },
       "");
 }
@@ -37,7 +37,7 @@ CLI::Validator number() {
       [](std::string& text) {
         float value = 0;
         if (reads_as(text, value)) return std::string();
-        return fmt::format("expected a number, found {}", inferno::quoted(text));
+        return fmt::format("expected a number, found {}", quote(text));
       },
       "");
 }
@@ -48,7 +48,7 @@ CLI::Validator one_of(std::vector<std::string> choices) {
         if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
         const std::vector<std::string_view> names(choices.begin(), choices.end());
         const std::string_view nearest = nearest_name(text, names);
-        return fmt::format("expected one of {}, found {}{}", fmt::join(choices, ", "), inferno::quoted(text),
+        return fmt::format("expected one of {}, found {}{}", fmt::join(choices, ", "), quote(text),
                            nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
       },
       "");

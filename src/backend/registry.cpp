@@ -43,7 +43,7 @@ Result<std::shared_ptr<Backend>> create_backend(std::string_view name) {
     if (entry.name == name) return entry.create();
   }
   return make_error(ErrorCode::kInvalidArgument, "--backend: expected one of {}, found {}",
-                    fmt::join(backend_names(), ", "), quoted(name));
+                    fmt::join(backend_names(), ", "), quote(name));
 }
 
 }  // namespace inferno::backend

@@ -165,7 +165,7 @@ bool is_plain(std::string_view value, std::string_view in_quotes) {
 }
 
 void append_field(std::string& line, const Field& field) {
-  const std::string in_quotes = quoted(field.value);
+  const std::string in_quotes = quote(field.value);
   line += field.name;
   line += '=';
   line += is_plain(field.value, in_quotes) ? std::string_view(field.value) : std::string_view(in_quotes);

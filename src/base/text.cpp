@@ -139,7 +139,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string quoted(std::string_view bytes) {
+std::string quote(std::string_view bytes) {
   std::string out = "\"";
   append_escaped(out, bytes);
   return out += '"';

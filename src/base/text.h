@@ -10,11 +10,10 @@ namespace inferno {
 
 // A quoted string as Rust's {:?} prints it: "a\n\"b\"". Valid UTF-8 that is printable stays as it is; control
 // characters become \n, \t, \r, \0, \\, \" or \u{1b}; invalid bytes become \xff. No terminal control gets
-// through. With <iomanip> included, write inferno::quoted: a std::string as argument would make std::quoted
-// the better match.
-std::string quoted(std::string_view bytes);
+// through.
+std::string quote(std::string_view bytes);
 
-// As quoted(), without the quotes and cut after `max_bytes` with "…": for bytes of a file inside an error
+// As quote(), without the quotes and cut after `max_bytes` with "…": for bytes of a file inside an error
 // message.
 std::string escaped(std::string_view bytes, size_t max_bytes = 80);
 

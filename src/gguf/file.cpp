@@ -66,7 +66,7 @@ Status check_same_model(const File& first, const File& shard) {
   if (!found || found == expected) return {};
   return invalid(shard,
                  "metadata key \"general.architecture\" is {}, expected {} as in {} (shards of two models?)",
-                 quoted(*found), quoted(expected.value_or("")), escaped(first.path(), 4096));
+                 quote(*found), quote(expected.value_or("")), escaped(first.path(), 4096));
 }
 
 Status check_all_exist(ShardName name) {

@@ -125,14 +125,18 @@ Status read_ropes(const ArchMetadata& metadata, ModelConfig& config) {
   }
   config.n_rope_pairs = rotary / 2;
 
+  // Some converters name the two bases rope.global and rope.local.
   RopeConfig global;
-  TRY_ASSIGN(global.theta, metadata.number_or("rope.freq_base", kMinRopeBase, kMaxRopeBase, 10000.0));
+  TRY_ASSIGN(global.theta, metadata.number_or("rope.global.freq_base", kMinRopeBase, kMaxRopeBase, 10000.0));
+  TRY_ASSIGN(global.theta, metadata.number_or("rope.freq_base", kMinRopeBase, kMaxRopeBase, global.theta));
   TRY_ASSIGN(global.scale, read_rope_scale(metadata));
   config.ropes.push_back(global);
   if (arch.local_rope_theta > 0) {
     RopeConfig local;
     TRY_ASSIGN(local.theta,
-               metadata.number_or("rope.freq_base_swa", kMinRopeBase, kMaxRopeBase, arch.local_rope_theta));
+               metadata.number_or("rope.local.freq_base", kMinRopeBase, kMaxRopeBase, arch.local_rope_theta));
+    TRY_ASSIGN(local.theta,
+               metadata.number_or("rope.freq_base_swa", kMinRopeBase, kMaxRopeBase, local.theta));
     local.uses_freq_factors = false;
     config.ropes.push_back(local);
   }

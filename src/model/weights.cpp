@@ -64,7 +64,7 @@ class Loader {
             ErrorCode::kInvalidFile,
             "{}: tensor {} has no place in this architecture: its layers, biases or norms differ from "
             "what is supported",
-            escaped(file_.path(), 4096), quoted(info.name));
+            escaped(file_.path(), 4096), quote(info.name));
       }
     }
     return {};

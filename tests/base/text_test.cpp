@@ -13,36 +13,36 @@ namespace {
 using namespace std::string_literals;
 
 TEST(TextQuoted, LeavesPrintableTextAsItIs) {
-  EXPECT_EQ(inferno::quoted(""), "\"\"");
-  EXPECT_EQ(inferno::quoted(" there"), "\" there\"");
-  EXPECT_EQ(inferno::quoted("naïve 東京 🦙 👍🏽"), "\"naïve 東京 🦙 👍🏽\"");
-  EXPECT_EQ(inferno::quoted("it's"), "\"it's\"");
+  EXPECT_EQ(quote(""), "\"\"");
+  EXPECT_EQ(quote(" there"), "\" there\"");
+  EXPECT_EQ(quote("naïve 東京 🦙 👍🏽"), "\"naïve 東京 🦙 👍🏽\"");
+  EXPECT_EQ(quote("it's"), "\"it's\"");
 }
 
 TEST(TextQuoted, EscapesAsRustDebugDoes) {
-  EXPECT_EQ(inferno::quoted("a\n\"b\"\\"), R"("a\n\"b\"\\")");
-  EXPECT_EQ(inferno::quoted("\t\r\0"s), R"("\t\r\0")");
-  EXPECT_EQ(inferno::quoted("\x1b[31m\x07\x7f"), R"("\u{1b}[31m\u{7}\u{7f}")");
-  EXPECT_EQ(inferno::quoted("\u0085\u00a0\u00ad"),
+  EXPECT_EQ(quote("a\n\"b\"\\"), R"("a\n\"b\"\\")");
+  EXPECT_EQ(quote("\t\r\0"s), R"("\t\r\0")");
+  EXPECT_EQ(quote("\x1b[31m\x07\x7f"), R"("\u{1b}[31m\u{7}\u{7f}")");
+  EXPECT_EQ(quote("\u0085\u00a0\u00ad"),
             R"("\u{85}\u{a0}\u{ad}")");  // C1 control, no-break space, soft hyphen
-  EXPECT_EQ(inferno::quoted("\u202e\u2028\u200d\ufeff"),
-            R"("\u{202e}\u{2028}\u{200d}\u{feff}")");      // bidi override, separator …
-  EXPECT_EQ(inferno::quoted("e\u0301"), R"("e\u{301}")");  // a combining mark
-  EXPECT_EQ(inferno::quoted("\ue000\U000e0001\U0010ffff"), R"("\u{e000}\u{e0001}\u{10ffff}")");
+  EXPECT_EQ(quote("\u202e\u2028\u200d\ufeff"),
+            R"("\u{202e}\u{2028}\u{200d}\u{feff}")");  // bidi override, separator …
+  EXPECT_EQ(quote("e\u0301"), R"("e\u{301}")");        // a combining mark
+  EXPECT_EQ(quote("\ue000\U000e0001\U0010ffff"), R"("\u{e000}\u{e0001}\u{10ffff}")");
 }
 
 TEST(TextQuoted, ShowsInvalidBytesOneByOne) {
-  EXPECT_EQ(inferno::quoted("\xff"), R"("\xff")");
-  EXPECT_EQ(inferno::quoted("a\x80z"), R"("a\x80z")");
-  EXPECT_EQ(inferno::quoted("\xc0\xaf"), R"("\xc0\xaf")");                  // overlong
-  EXPECT_EQ(inferno::quoted("\xed\xa0\x80"), R"("\xed\xa0\x80")");          // a surrogate
-  EXPECT_EQ(inferno::quoted("\xf4\x90\x80\x80"), R"("\xf4\x90\x80\x80")");  // above U+10FFFF
-  EXPECT_EQ(inferno::quoted("\xe6\x9d"), R"("\xe6\x9d")");                  // cut off
-  EXPECT_EQ(inferno::quoted("\xe6\x9dz"), R"("\xe6\x9dz")");
+  EXPECT_EQ(quote("\xff"), R"("\xff")");
+  EXPECT_EQ(quote("a\x80z"), R"("a\x80z")");
+  EXPECT_EQ(quote("\xc0\xaf"), R"("\xc0\xaf")");                  // overlong
+  EXPECT_EQ(quote("\xed\xa0\x80"), R"("\xed\xa0\x80")");          // a surrogate
+  EXPECT_EQ(quote("\xf4\x90\x80\x80"), R"("\xf4\x90\x80\x80")");  // above U+10FFFF
+  EXPECT_EQ(quote("\xe6\x9d"), R"("\xe6\x9d")");                  // cut off
+  EXPECT_EQ(quote("\xe6\x9dz"), R"("\xe6\x9dz")");
 }
 
 RC_GTEST_PROP(TextQuoted, NeverLetsAControlCharacterThrough, (const std::string& bytes)) {
-  const std::string text = inferno::quoted(bytes);
+  const std::string text = quote(bytes);
   RC_ASSERT(is_valid_utf8(text));
   for (const char c : text) RC_ASSERT(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f);
 }
@@ -90,7 +90,7 @@ TEST(TextNearestName, FindsNothingWhenNothingIsNear) {
 TEST(TextUtf8, TellsValidFromInvalid) {
   const std::vector<std::string> valid = {"",   "a",      "\0"s,    "é",    "\u0800",
                                           "東", "\ud7ff", "\ue000", "🦙", "\U0010ffff"};
-  for (const std::string& text : valid) EXPECT_TRUE(is_valid_utf8(text)) << inferno::quoted(text);
+  for (const std::string& text : valid) EXPECT_TRUE(is_valid_utf8(text)) << quote(text);
   const std::vector<std::string> invalid = {"\x80",
                                             "\xc0\x80",
                                             "\xc1\xbf",
@@ -103,7 +103,7 @@ TEST(TextUtf8, TellsValidFromInvalid) {
                                             "\xf4\x90\x80\x80",
                                             "\xf0\x9f\xa6",
                                             "a\xff"};
-  for (const std::string& text : invalid) EXPECT_FALSE(is_valid_utf8(text)) << inferno::quoted(text);
+  for (const std::string& text : invalid) EXPECT_FALSE(is_valid_utf8(text)) << quote(text);
 }
 
 TEST(TextUtf8, CompletePrefixHoldsBackACharacterThatIsStillToCome) {

@@ -288,6 +288,19 @@ TEST(Config, LinearScalingUnderItsNamesAndNone) {
   EXPECT_EQ(config_of(tiny).ropes[0].scale, 1.0);
 }
 
+TEST(Config, RopeBasesUnderAllTheirNames) {
+  TinyModel tiny({.arch = "gemma3", .rope_theta = 1e6f});
+  EXPECT_EQ(config_of(tiny).ropes.at(0).theta, 1e6);
+  EXPECT_EQ(config_of(tiny).ropes.at(1).theta, 10000.0);
+  tiny.metadata.erase("gemma3.rope.freq_base");
+  tiny.set("gemma3.rope.global.freq_base", 2e6f);
+  tiny.set("gemma3.rope.local.freq_base", 20000.0f);
+  EXPECT_EQ(config_of(tiny).ropes.at(0).theta, 2e6);
+  EXPECT_EQ(config_of(tiny).ropes.at(1).theta, 20000.0);
+  tiny.set("gemma3.rope.freq_base_swa", 30000.0f);
+  EXPECT_EQ(config_of(tiny).ropes.at(1).theta, 30000.0);
+}
+
 TEST(Config, WindowsByFamilyByPeriodAndByLayer) {
   const std::string pattern = "gemma3.attention.sliding_window_pattern";
   TinyModel tiny({.arch = "gemma3", .n_layers = 7, .window = 5});

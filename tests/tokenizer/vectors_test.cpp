@@ -27,7 +27,7 @@ std::string streamed(const std::shared_ptr<const Tokenizer>& tokenizer, const st
   std::string text;
   for (const int32_t id : ids) {
     const std::string delta = decoder.push(id);
-    EXPECT_TRUE(is_valid_utf8(delta)) << "half a character: " << quoted(delta);
+    EXPECT_TRUE(is_valid_utf8(delta)) << "half a character: " << quote(delta);
     text += delta;
   }
   EXPECT_EQ(decoder.flush(), "");
@@ -49,7 +49,7 @@ TEST_P(HuggingFace, IdsAndTextAreEqual) {
   ASSERT_GT(vectors["cases"].size(), 40U);
   for (const auto& vector : vectors["cases"]) {
     const auto text = vector["text"].get<std::string>();
-    SCOPED_TRACE(quoted(text));
+    SCOPED_TRACE(quote(text));
     const auto ids = tokenizer->encode(text, {.add_bos = false});
     ASSERT_TRUE(ids);
     EXPECT_EQ(*ids, vector["ids"].get<std::vector<int32_t>>());
@@ -92,7 +92,7 @@ TEST_P(PeerVocabulary, IdsAreEqual) {
   ASSERT_EQ(inputs.size(), 46U);
   std::istringstream outputs(test::read_file(test::shared_data(base + ".out")));
   for (const std::string& text : inputs) {
-    SCOPED_TRACE(quoted(text));
+    SCOPED_TRACE(quote(text));
     std::string line;
     ASSERT_TRUE(std::getline(outputs, line));
     std::istringstream numbers(line);
