@@ -1,5 +1,6 @@
-// The sub-commands of `inferno`: one file each. setup_x() declares a command's options on `app` and returns what
-// runs it; that returns the process's exit code (0 ok; 1 load, run or resource error; 2 usage or an absent backend).
+// The sub-commands of `inferno`: one file each. setup_x() declares a command's options on `app` and returns
+// what runs it; that returns the process's exit code (0 ok; 1 load, run or resource error; 2 usage or an
+// absent backend).
 #pragma once
 
 #include <CLI/CLI.hpp>

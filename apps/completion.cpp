@@ -3,6 +3,7 @@
 
 #include "apps/commands.h"
 #include "apps/output.h"
+#include "apps/validators.h"
 
 namespace inferno::apps {
 namespace {
@@ -17,9 +18,8 @@ std::vector<Word> option_words(const CLI::App& app) {
   std::vector<Word> words;
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) continue;
-    const std::string name =
-        option->get_lnames().empty() ? fmt::format("-{}", option->get_snames().front())
-                                     : fmt::format("--{}", option->get_lnames().front());
+    const std::string name = option->get_lnames().empty() ? fmt::format("-{}", option->get_snames().front())
+                                                          : fmt::format("--{}", option->get_lnames().front());
     words.push_back({name, option->get_description()});
   }
   return words;
@@ -53,15 +53,15 @@ std::string bash(const CLI::App& root) {
       "_inferno() {{\n"
       "  local current=\"${{COMP_WORDS[COMP_CWORD]}}\" words=''\n"
       "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-      "    COMPREPLY=($(compgen -W '{} --help --version' -- \"$current\"))\n"
+      "    mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- \"$current\")\n"
       "    return\n"
       "  fi\n"
       "  case \"${{COMP_WORDS[1]}}\" in\n"
       "{}"
       "  esac\n"
       "  case \"$current\" in\n"
-      "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$current\")) ;;\n"
-      "    *) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
+      "    -*) mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\") ;;\n"
+      "    *) mapfile -t COMPREPLY < <(compgen -f -- \"$current\") ;;\n"
       "  esac\n"
       "}}\n"
       "complete -o filenames -F _inferno inferno\n",
@@ -76,7 +76,8 @@ std::string zsh(const CLI::App& root) {
     std::string options;
     for (const Word& word : option_words(*sub)) {
       std::string description = word.description;
-      for (const char special : {'[', ']', ':'}) std::replace(description.begin(), description.end(), special, ' ');
+      for (const char special : {'[', ']', ':'})
+        std::replace(description.begin(), description.end(), special, ' ');
       options += " " + shell_quoted(fmt::format("{}[{}]", word.text, description));
     }
     cases += fmt::format("    {}) _arguments{} '*:file:_files' ;;\n", sub->get_name(), options);
@@ -106,8 +107,9 @@ std::string fish(const CLI::App& root) {
                         shell_quoted(sub->get_description()));
     for (const Word& word : option_words(*sub)) {
       const bool is_long = word.text.starts_with("--");
-      text += fmt::format("complete -c inferno -n '__fish_seen_subcommand_from {}' -{} {} -d {}\n", sub->get_name(),
-                          is_long ? "l" : "s", word.text.substr(is_long ? 2 : 1), shell_quoted(word.description));
+      text += fmt::format("complete -c inferno -n '__fish_seen_subcommand_from {}' -{} {} -d {}\n",
+                          sub->get_name(), is_long ? "l" : "s", word.text.substr(is_long ? 2 : 1),
+                          shell_quoted(word.description));
     }
   }
   return text;
@@ -117,7 +119,7 @@ std::string fish(const CLI::App& root) {
 
 Run setup_completion(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(one_of({"bash", "zsh", "fish"}));
   app.footer(
       "Examples:\n"
       "  source <(inferno completion bash)\n"

@@ -1,8 +1,6 @@
 // inferno generate [MODEL] [PROMPT] [N]: text on stdout as it comes, metrics on stderr.
-#include <charconv>
+#include <algorithm>
 #include <cstdio>
-#include <iostream>
-#include <iterator>
 #include <memory>
 
 #include "apps/commands.h"
@@ -10,6 +8,8 @@
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/signals.h"
+#include "apps/text_input.h"
+#include "apps/validators.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -30,6 +30,15 @@ struct Options {
   ModelOptions model;
 };
 
+// The sampling parameters are named as their options are: top_p is --top-p.
+Status check_sampling(const sampling::SamplingParams& params) {
+  Status status = sampling::validate(params);
+  if (status) return status;
+  std::string message = status.error().message;
+  std::replace(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(message.find(':')), '_', '-');
+  return make_error(ErrorCode::kInvalidArgument, "--{}", message);
+}
+
 // What the positional arguments mean, in the order they come.
 struct Arguments {
   std::string model_path;  // empty: the demo model
@@ -37,13 +46,12 @@ struct Arguments {
   int64_t max_new_tokens = 256;
 };
 
-Result<int64_t> parse_count(const std::string& text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) {
-    return make_error(ErrorCode::kInvalidArgument, "max_new_tokens: expected a number >= 0, found {}", inferno::quoted(text));
+Result<int64_t> parse_count(std::string text) {
+  if (const std::string complaint = whole_number()(text); !complaint.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "N, the tokens to generate: {}; a prompt of several words stands in quotes", complaint);
   }
-  return value;
+  return std::stoll(text);
 }
 
 Result<Arguments> understand(const Options& options) {
@@ -56,12 +64,12 @@ Result<Arguments> understand(const Options& options) {
     TRY_ASSIGN(result.max_new_tokens, parse_count(*next++));
   }
   if (next != end) {
-    return make_error(ErrorCode::kInvalidArgument, "{} is one argument too many: expected [MODEL] [PROMPT] [N]",
-                      inferno::quoted(*next));
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{} is one argument too many; expected [MODEL] [PROMPT] [N]", inferno::quoted(*next));
   }
   if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
   if (result.prompt == "-") {
-    result.prompt.assign(std::istreambuf_iterator<char>(std::cin), {});
+    TRY_ASSIGN(result.prompt, read_text("-"));
   }
   return result;
 }
@@ -77,52 +85,76 @@ void log_profile(backend::Backend& backend) {
   }
 }
 
-Result<int> run(const Options& options) {
-  const std::atomic<bool>& cancelled = install_signal_flag();
-  TRY_ASSIGN(const Arguments arguments, understand(options));
-  TRY(sampling::validate(options.sampling));
+Result<engine::Request> make_request(const Options& options, const Arguments& arguments,
+                                     const tokenizer::Tokenizer& tokenizer) {
   engine::Request request;
-  TRY_ASSIGN(request.kv_type, kv_type(options.model));
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
-  backend::Backend& backend = loaded.model->backend();
-  backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::backend"));
-
   request.prompt_ids = options.prompt_ids;
   if (request.prompt_ids.empty()) {
-    TRY_ASSIGN(request.prompt_ids, loaded.tokenizer->encode(arguments.prompt));
+    TRY_ASSIGN(request.prompt_ids, tokenizer.encode(arguments.prompt));
   }
+  TRY_ASSIGN(request.kv_type, kv_type(options.model));
   request.max_new_tokens = arguments.max_new_tokens;
   request.sampling = options.sampling;
   request.stop = options.stop;
   request.ignore_end = options.ignore_eos;
   request.use_kv_cache = !options.model.no_kv;
+  return request;
+}
 
-  const bool streams = !options.json;
-  if (streams && stdout_is_terminal() && options.prompt_ids.empty()) {
-    write_stdout(dim(for_terminal(arguments.prompt), false));
-  }
-  metrics::Metrics metrics;
-  const auto on_text = [&](std::string_view text) {
-    return !streams || write_stdout(stdout_is_terminal() ? for_terminal(text) : std::string(text));
+// Generates with the text on stdout as it comes; on a terminal the prompt stands before it.
+Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine::Request& request,
+                                 const std::string& prompt, metrics::Metrics& metrics,
+                                 const std::atomic<bool>& cancelled) {
+  const bool terminal = stdout_is_terminal();
+  bool written = false;
+  const auto write = [&](std::string_view text) {
+    written = true;
+    return write_stdout(terminal ? for_terminal(text) : std::string(text));
   };
-  TRY_ASSIGN(const engine::Generated generated,
-             engine::generate(*loaded.model, loaded.tokenizer, request, metrics, on_text, &cancelled));
-  if (streams) write_stdout("\n");
-  log_profile(backend);
+  if (terminal && !prompt.empty()) written = write_stdout(dim(for_terminal(prompt), false));
+  Result<engine::Generated> generated =
+      engine::generate(*loaded.model, loaded.tokenizer, request, metrics, write, &cancelled);
+  if (generated || written) write_stdout("\n");
+  return generated;
+}
 
+void write_json(const model::LoadedModel& loaded, const engine::Request& request,
+                const engine::Generated& generated, const metrics::Metrics& metrics,
+                const std::optional<Bandwidth>& bandwidth) {
+  const nlohmann::ordered_json json = {{"model", loaded.model->config().name},
+                                       {"backend", loaded.model->backend().info().backend},
+                                       {"prompt_ids", request.prompt_ids},
+                                       {"generated_ids", generated.ids},
+                                       {"text", generated.text},
+                                       {"finish_reason", engine::name(generated.finish_reason)},
+                                       {"metrics", metrics_json(metrics, bandwidth)}};
+  // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
+  write_stdout(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+}
+
+Result<int> run(const Options& options) {
+  TRY_ASSIGN(const Arguments arguments, understand(options));
+  TRY(check_sampling(options.sampling));
+  TRY(kv_type(options.model));
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
+  backend::Backend& backend = loaded.model->backend();
+  backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::backend"));
+  TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
+
+  metrics::Metrics metrics;
+  const std::string shown_prompt = options.prompt_ids.empty() ? arguments.prompt : "";
+  TRY_ASSIGN(const engine::Generated generated,
+             options.json
+                 ? engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled)
+                 : stream(loaded, request, shown_prompt, metrics, cancelled));
+  log_profile(backend);
   std::optional<Bandwidth> bandwidth;
   if (options.json || options.metrics != "none") {
     TRY_ASSIGN(bandwidth, measure_bandwidth(backend, generated, metrics));
   }
   if (options.json) {
-    const nlohmann::ordered_json json = {{"model", loaded.model->config().name},
-                                         {"backend", backend.info().backend},
-                                         {"prompt_ids", request.prompt_ids},
-                                         {"generated_ids", generated.ids},
-                                         {"text", generated.text},
-                                         {"finish_reason", engine::name(generated.finish_reason)},
-                                         {"metrics", metrics_json(metrics, bandwidth)}};
-    write_stdout(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+    write_json(loaded, request, generated, metrics, bandwidth);
   } else if (options.metrics != "none") {
     write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth));
   }
@@ -130,39 +162,50 @@ Result<int> run(const Options& options) {
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }
 
+void add_sampling_options(CLI::App& app, sampling::SamplingParams& params) {
+  const auto add = [&](const char* name, auto& value, const CLI::Validator& check, const char* description) {
+    app.add_option(name, value, description)->check(check)->capture_default_str();
+  };
+  add("-t,--temperature", params.temperature, number(), "0 takes the likeliest token, more is more varied");
+  add("--top-k", params.top_k, whole_number(), "Draw from the k likeliest tokens; 0 keeps all");
+  add("--top-p", params.top_p, number(),
+      "Draw from the likeliest tokens that reach this share of the probability");
+  add("--min-p", params.min_p, number(), "Drop tokens less likely than this share of the likeliest");
+  add("--repetition-penalty", params.repetition_penalty, number(),
+      "Above 1 discourages what was there before");
+  add("--seed", params.seed, whole_number(std::numeric_limits<uint64_t>::max()), "Same seed, same text");
+}
+
 }  // namespace
 
 Run setup_generate(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("arguments", options->arguments,
-                 "MODEL is a .gguf file; without it the demo model inside runs. PROMPT defaults to \"Once upon a "
-                 "time\", - reads it from standard input. N is as -n")
-      ->option_text("[MODEL] [PROMPT] [N]");
-  app.add_option("--prompt-ids", options->prompt_ids, "Token ids instead of a text: 1,2,3")->delimiter(',');
-  app.add_option("-n,--max-new-tokens", options->max_new_tokens, "Tokens to generate at most (256)")
-      ->check(count_validator());
-  app.add_option("-t,--temperature", options->sampling.temperature, "0 takes the likeliest token")
-      ->capture_default_str();
-  app.add_option("--top-k", options->sampling.top_k, "Keep the k likeliest; 0 keeps all")->capture_default_str();
-  app.add_option("--top-p", options->sampling.top_p, "Keep the likeliest that sum up to p")->capture_default_str();
-  app.add_option("--min-p", options->sampling.min_p, "Drop what is less likely than p times the likeliest")
-      ->capture_default_str();
-  app.add_option("--repetition-penalty", options->sampling.repetition_penalty, "Above 1 discourages repetition")
-      ->capture_default_str();
-  app.add_option("--seed", options->sampling.seed, "Same seed, same text")->capture_default_str();
+  const auto add_argument = [&](const char* name, const char* description) {
+    app.add_option_function<std::string>(
+        name, [options](const std::string& text) { options->arguments.push_back(text); }, description);
+  };
+  add_argument("MODEL", "A .gguf file; without it the demo model inside runs");
+  add_argument("PROMPT", "The text to continue; - reads it from standard input (default: Once upon a time)");
+  add_argument("N", "Tokens to generate at most, as -n");
+  add_prompt_ids(app, options->prompt_ids, "Token ids instead of PROMPT: 1,2,3");
+  app.add_option("-n,--max-new-tokens", options->max_new_tokens, "Tokens to generate at most (default: 256)")
+      ->check(whole_number())
+      ->type_name("N");
+  add_sampling_options(app, options->sampling);
   app.add_option("--stop", options->stop, "End before this text; may be given several times")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->allow_extra_args(false);
   app.add_flag("--ignore-eos", options->ignore_eos, "Go on after an end-of-sequence token");
-  app.add_option("--metrics", options->metrics, "What to report on stderr; full has a line per forward pass")
-      ->check(CLI::IsMember({"none", "summary", "full"}))
-      ->capture_default_str();
+  app.add_option("--metrics", options->metrics,
+                 "What stderr tells at the end: none, summary or full, which has a line per forward pass")
+      ->check(one_of({"none", "summary", "full"}))
+      ->capture_default_str()
+      ->type_name("WHAT");
   app.add_flag("--json", options->json, "One JSON object on stdout instead of text");
   add_model_options(app, options->model, true);
   app.footer(
       "Examples:\n"
       "  inferno generate                                        a tale by the demo model\n"
-      "  inferno generate \"The little dragon\" -t 0.8 --seed 7    another one, sampled\n"
+      "  inferno generate \"The little dragon\" -t 0.8 --seed 7    another, sampled\n"
       "  inferno generate model.gguf \"Once upon a time\" 64       64 tokens by a model of yours\n"
       "  inferno generate model.gguf --prompt-ids 1,2,3 --json   ids in, everything out");
   return [options] {

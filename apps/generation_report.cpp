@@ -18,7 +18,8 @@ double milliseconds(metrics::Metrics::Duration duration) {
 
 }  // namespace
 
-Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
+Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend,
+                                                   const engine::Generated& generated,
                                                    const metrics::Metrics& metrics) {
   const auto& passes = metrics.per_forward();
   if (passes.size() < 2) return std::optional<Bandwidth>();
@@ -34,13 +35,15 @@ Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend, co
 
 std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
   if (!bandwidth) return " bytes_per_token: —\n";
-  return fmt::format(" bytes_per_token: {}, read at {:.3f} GB/s: {:.1f} % of the {:.1f} GB/s that {} can read\n",
-                     human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s,
-                     100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s, bandwidth->peak_gb_per_s,
-                     bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads));
+  return fmt::format(
+      " bytes_per_token: {}, read at {:.3f} GB/s: {:.1f} % of the {:.1f} GB/s that {} can read\n",
+      human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s,
+      100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s, bandwidth->peak_gb_per_s,
+      bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads));
 }
 
-nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth) {
+nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
+                                    const std::optional<Bandwidth>& bandwidth) {
   nlohmann::ordered_json json;
   json["time_to_first_token_ms"] = or_null(metrics.time_to_first_token_ms());
   json["decode_tokens_per_second"] = or_null(metrics.decode_tokens_per_second());
@@ -52,8 +55,9 @@ nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics, const std::
   json["bytes_per_token"] = field(&Bandwidth::bytes_per_token);
   json["decode_gb_per_s"] = field(&Bandwidth::gb_per_s);
   json["read_peak_gb_per_s"] = field(&Bandwidth::peak_gb_per_s);
-  json["decode_pct_of_peak"] = bandwidth ? nlohmann::ordered_json(100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s)
-                                         : nlohmann::ordered_json(nullptr);
+  json["decode_pct_of_peak"] =
+      bandwidth ? nlohmann::ordered_json(100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s)
+                : nlohmann::ordered_json(nullptr);
   return json;
 }
 

@@ -12,19 +12,21 @@
 namespace inferno::apps {
 
 struct Bandwidth {
-  double bytes_per_token = 0;     // weights, cache and activations, each once
-  double gb_per_s = 0;            // those over the time of decode
-  double peak_gb_per_s = 0;       // measured on the spot, with the threads of the backend
+  double bytes_per_token = 0;  // weights, cache and activations, each once
+  double gb_per_s = 0;         // those over the time of decode
+  double peak_gb_per_s = 0;    // measured on the spot, with the threads of the backend
   unsigned threads = 1;
 };
 
 // nullopt without a decode pass. Measures the machine's bandwidth: tens of milliseconds.
-Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
+Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend,
+                                                   const engine::Generated& generated,
                                                    const metrics::Metrics& metrics);
 
 // " bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that 1 thread can read"
 std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth);
 
-nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth);
+nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
+                                    const std::optional<Bandwidth>& bandwidth);
 
 }  // namespace inferno::apps

@@ -12,9 +12,9 @@
 namespace inferno::apps {
 namespace {
 
-constexpr size_t kStringBytes = 72;   // of one string
+constexpr size_t kStringBytes = 32;   // of one string
 constexpr size_t kElementBytes = 24;  // of a string in an array
-constexpr size_t kArrayColumns = 64;  // after which an array ends in "…"
+constexpr size_t kArrayColumns = 36;  // after which an array ends in "…"
 
 std::string cut_string(std::string_view text, size_t max_bytes) {
   return '"' + escaped(text, max_bytes) + '"';

@@ -35,9 +35,13 @@ int run_inspect(const Options& options) {
 
 Run setup_inspect(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("file", options->path, "A GGUF model; of a split model, any of its files")->required();
+  app.add_option("FILE", options->path, "A GGUF model; of a split model, any of its files")->required();
   app.add_flag("--full", options->full, "Show long strings and arrays whole");
   app.add_flag("--json", options->json, "Print one JSON object, everything whole");
+  app.footer(
+      "Examples:\n"
+      "  inferno inspect model.gguf\n"
+      "  inferno inspect --json model.gguf | jq .totals");
   return [options] { return run_inspect(*options); };
 }
 

@@ -1,10 +1,14 @@
-// inferno logits MODEL --prompt-ids 1,2,3 -o out.npy: logits of every position, for comparison with other engines.
+// inferno logits MODEL --prompt-ids 1,2,3 -o out.npy: logits of every position, for comparison with other
+// engines.
 #include <memory>
 
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/validators.h"
+#include "base/memory.h"
 #include "base/npy.h"
+#include "base/text.h"
 #include "engine/generate.h"
 
 namespace inferno::apps {
@@ -17,17 +21,29 @@ struct Options {
   ModelOptions model;
 };
 
+// All logits are held until they are written, while the vector that holds them doubles.
+Status check_memory(const std::vector<int64_t>& shape) {
+  const uint64_t bytes =
+      static_cast<uint64_t>(shape[0]) * static_cast<uint64_t>(shape[1]) * sizeof(float) * 2;
+  const auto available = available_memory();
+  if (!available || bytes <= *available) return {};
+  return make_error(ErrorCode::kResource,
+                    "logits of {} positions need {}, {} are available; give fewer prompt ids", shape[0],
+                    human_bytes(bytes), human_bytes(*available));
+}
+
 Result<int> run(const Options& options) {
   TRY_ASSIGN(const DType kv, kv_type(options.model));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
+  const std::vector<int64_t> shape = {static_cast<int64_t>(options.prompt_ids.size()),
+                                      loaded.model->config().vocab_size};
+  TRY(check_memory(shape));
   std::vector<float> all;
   TRY(engine::prompt_logits(*loaded.model, options.prompt_ids, kv,
                             [&](std::span<const float> logits, int64_t) -> Status {
                               all.insert(all.end(), logits.begin(), logits.end());
                               return {};
                             }));
-  const std::vector<int64_t> shape = {static_cast<int64_t>(options.prompt_ids.size()),
-                                      loaded.model->config().vocab_size};
   TRY(npy::write(options.output, shape, all));
   return 0;
 }
@@ -37,8 +53,10 @@ Result<int> run(const Options& options) {
 Run setup_logits(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("MODEL", options->model_path, "A .gguf file")->required();
-  app.add_option("--prompt-ids", options->prompt_ids, "Token ids: 1,2,3")->delimiter(',')->required();
-  app.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")->required();
+  add_prompt_ids(app, options->prompt_ids, "Token ids of the prompt: 1,2,3")->required();
+  app.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
+      ->required()
+      ->type_name("FILE");
   add_model_options(app, options->model, false);
   app.footer("Example:\n  inferno logits model.gguf --prompt-ids 1,2,3 --kv-type f32 -o logits.npy");
   return [options] {

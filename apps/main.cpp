@@ -1,14 +1,19 @@
-// One executable, many names: called as `model-generate`, `gguf-inspect` or `tokenizer-demo` it is that program,
-// otherwise its first argument picks the sub-command.
+// One executable, many names: called as `model-generate`, `gguf-inspect` or `tokenizer-demo` it is that
+// program, otherwise its first argument picks the sub-command.
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "apps/commands.h"
+#include "apps/help_formatter.h"
 #include "apps/output.h"
+#include "apps/usage_error.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -33,42 +38,11 @@ constexpr Command kCommands[] = {
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
 };
 
-// The option or sub-command that was probably meant by a word nobody knows.
-std::string suggestion(const CLI::App& app, const std::string& word) {
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) names.push_back(sub->get_name());
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view nearest = nearest_name(word.substr(0, word.find('=')), views);
-  return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
-}
-
-// The app that reads the command line in the end: the sub-command, if one was recognised.
-const CLI::App& innermost(const CLI::App& app) {
-  const auto parsed = app.get_subcommands();
-  return parsed.empty() ? app : *parsed.front();
-}
-
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& target = innermost(app);
-  std::string message = error.what();
-  const std::vector<std::string> unknown = target.remaining();
-  if (!unknown.empty()) {
-    message = fmt::format("{} is not known here{}", inferno::quoted(unknown.front()), suggestion(target, unknown.front()));
-  }
-  const std::string command = &target == &app ? app.get_name() : app.get_name() + " " + target.get_name();
-  fail({ErrorCode::kInvalidArgument, message});
-  std::fputs(fmt::format("`{} --help` shows what there is\n", command).c_str(), stderr);
-  return 2;
-}
-
 int parse_and_run(CLI::App& app, int argc, char** argv, const Run& run) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    app.exit(success);  // prints the help or the version
+    write_stdout(success.get_name() == "CallForHelp" ? app.help() : std::string(success.what()) + "\n");
     return finish_stdout();
   } catch (const CLI::ParseError& error) {
     return report_usage(app, error);
@@ -77,15 +51,18 @@ int parse_and_run(CLI::App& app, int argc, char** argv, const Run& run) {
 }
 
 std::string environment_help() {
-  std::string text = "Environment:\n";
+  std::vector<HelpRow> rows;
   for (const environment::Variable& variable : environment::variables()) {
-    text += fmt::format("  {:<26}{}\n", variable.name, variable.meaning);
+    rows.emplace_back(variable.name, variable.meaning);
   }
+  std::string text = help_section("Environment", rows);
+  text.pop_back();  // the last newline
   return text;
 }
 
 int run_inferno(int argc, char** argv) {
   CLI::App app("LLM inference with every speed beside its ceiling", "inferno");
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_version_flag("--version", "inferno " INFERNO_VERSION);
   app.require_subcommand(1);
   app.footer(
@@ -93,7 +70,7 @@ int run_inferno(int argc, char** argv) {
       "  inferno generate                                    a tale by the demo model\n"
       "  inferno generate model.gguf \"Once upon a time\" 64   64 tokens by a model of yours\n"
       "  inferno inspect model.gguf                          what is in the file\n"
-      "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n\n" +
+      "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n" +
       environment_help());
   std::vector<std::pair<const CLI::App*, Run>> runs;
   for (const Command& command : kCommands) {
@@ -101,11 +78,15 @@ int run_inferno(int argc, char** argv) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     runs.emplace_back(sub, command.setup(*sub));
   }
+  if (argc < 2) {
+    std::fputs(app.help().c_str(), stderr);
+    return 2;
+  }
   // An unknown word in the place of the sub-command, before anything else is said about the rest.
   const auto is_command = [&](const auto& entry) { return argv[1] == entry.first->get_name(); };
-  if (argc > 1 && argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
-    return fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", inferno::quoted(argv[1]),
-                           suggestion(app, argv[1])));
+  if (argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
+    return fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}",
+                           inferno::quoted(argv[1]), suggestion(app, argv[1])));
   }
   return parse_and_run(app, argc, argv, [&] {
     for (const auto& [sub, run] : runs) {
@@ -117,11 +98,13 @@ int run_inferno(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   const std::string program = std::filesystem::path(argc > 0 ? argv[0] : "inferno").filename().string();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), exit code 1
   log::set_program(program);
   if (Status status = log::configure_from_environment(); !status) return fail(status.error());
   for (const Command& command : kCommands) {
     if (command.link != nullptr && program == command.link) {
       CLI::App app(command.summary, program);
+      app.formatter(std::make_shared<HelpFormatter>());
       return parse_and_run(app, argc, argv, command.setup(app));
     }
   }

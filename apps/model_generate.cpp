@@ -6,6 +6,7 @@
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/signals.h"
+#include "apps/validators.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -32,9 +33,10 @@ Result<int> run(const Options& options) {
   request.use_kv_cache = !options.model.no_kv;
 
   const auto eos = loaded.tokenizer->eos_id();
-  write_stdout(fmt::format("prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", inferno::quoted(options.prompt),
-                           request.prompt_ids.size(), fmt::join(request.prompt_ids, ", "),
-                           eos ? std::to_string(*eos) : "—"));
+  const std::string header = fmt::format(
+      "prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", inferno::quoted(options.prompt),
+      request.prompt_ids.size(), fmt::join(request.prompt_ids, ", "), eos ? std::to_string(*eos) : "—");
+  if (!write_stdout(header)) return finish_stdout();
   metrics::Metrics metrics;
   TRY_ASSIGN(const engine::Generated generated,
              engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled));
@@ -56,7 +58,7 @@ Run setup_model_generate(CLI::App& app) {
   app.add_option("gguf_path", options->gguf_path, "The model")->required();
   app.add_option("prompt", options->prompt, "What to continue")->capture_default_str();
   app.add_option("max_new_tokens", options->max_new_tokens, "Tokens to generate at most")
-      ->check(count_validator())
+      ->check(whole_number())
       ->capture_default_str();
   add_model_options(app, options->model, true);
   app.footer("Example:\n  INFERNO_LOG=info model-generate model.gguf \"Once upon a time\" 16");

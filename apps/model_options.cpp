@@ -4,37 +4,37 @@
 
 #include "apps/output.h"
 #include "apps/progress_bar.h"
+#include "apps/validators.h"
 #include "base/text.h"
 #include "models/demo/demo_model.h"
 
 namespace inferno::apps {
 
-CLI::Validator count_validator() {
-  return CLI::Validator(
-      [](std::string& text) {
-        const bool digits = !text.empty() && text.size() <= 18 && text.find_first_not_of("0123456789") == std::string::npos;
-        return digits ? std::string() : fmt::format("expected a whole number >= 0, found {}", inferno::quoted(text));
-      },
-      "", "count");
-}
-
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
-  app.add_option("--backend", options.backend,
-                 fmt::format("What computes: {}", fmt::join(backend::backend_names(), ", ")))
-      ->capture_default_str();
-  app.add_option("--kv-type", options.kv_type, "How the cache stores keys and values")
-      ->check(CLI::IsMember({"f16", "f32"}))
-      ->capture_default_str();
+  const auto backends = backend::backend_names();
+  app.add_option("--backend", options.backend, fmt::format("What computes: {}", fmt::join(backends, ", ")))
+      ->check(one_of({backends.begin(), backends.end()}))
+      ->capture_default_str()
+      ->type_name("NAME");
+  app.add_option("--kv-type", options.kv_type, "How the cache stores keys and values: f16 or f32")
+      ->check(one_of({"f16", "f32"}))
+      ->capture_default_str()
+      ->type_name("TYPE");
   if (!with_kv) return;
   // A flag, so that `--kv PROMPT` leaves the prompt alone: a value comes as --kv=basic only.
-  app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
-  app.add_flag("--no-kv", options.no_kv, "Compute the whole sequence anew for every token: the baseline");
+  auto* kv = app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
+  app.add_flag("--no-kv", options.no_kv, "Compute the whole sequence anew for every token: the baseline")
+      ->excludes(kv);
 }
 
 Result<DType> kv_type(const ModelOptions& options) {
   if (options.kv != "basic") {
-    return make_error(options.kv == "paged" ? ErrorCode::kUnavailable : ErrorCode::kInvalidArgument,
-                      "--kv: expected basic, found {}", inferno::quoted(options.kv));
+    if (options.kv == "paged") {
+      return make_error(ErrorCode::kUnavailable,
+                        "--kv=paged: the paged cache is not in this version; leave it out");
+    }
+    return make_error(ErrorCode::kInvalidArgument, "--kv: expected basic, found {}",
+                      inferno::quoted(options.kv));
   }
   return options.kv_type == "f32" ? DType::kF32 : DType::kF16;
 }
@@ -48,14 +48,17 @@ bool names_a_model(const std::string& argument) {
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
   TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
   if (path.starts_with("synthetic:")) {
-    return make_error(ErrorCode::kUnavailable, "{}: synthetic models are not in this version; give a .gguf file", path);
+    return make_error(ErrorCode::kUnavailable,
+                      "{}: synthetic models are not in this version; give a .gguf file",
+                      inferno::escaped(path));
   }
   TRY_ASSIGN(gguf::File file, path.empty() ? gguf::File::from_memory(demo::model_bytes(), demo::kModelName)
                                            : gguf::File::open(path));
   for (const std::string& warning : file.warnings()) warn(warning);
   ProgressBar bar;
-  return model::load_from_gguf(std::move(file), std::move(backend),
-                               [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
+  return model::load_from_gguf(
+      std::move(file), std::move(backend),
+      [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
 }
 
 }  // namespace inferno::apps

@@ -1,5 +1,5 @@
-// What every command that runs a model has in common: which model, which backend, which cache; and loading it with a
-// progress bar.
+// What every command that runs a model has in common: which model, which backend, which cache; and loading it
+// with a progress bar.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,9 +9,6 @@
 #include "model/load.h"
 
 namespace inferno::apps {
-
-// A whole number >= 0, said in a sentence where it is not.
-CLI::Validator count_validator();
 
 struct ModelOptions {
   std::string backend = "auto";

@@ -30,13 +30,13 @@ int exit_code(ErrorCode code) {
 }
 
 int fail(const Error& error) {
-  const std::string line = styled("error:", "1;31", true) + " " + error.message + "\n";
+  const std::string line = styled("error:", "1;31", true) + " " + for_terminal(error.message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(error.code);
 }
 
 void warn(std::string_view message) {
-  const std::string line = styled("warning:", "1;33", true) + " " + std::string(message) + "\n";
+  const std::string line = styled("warning:", "1;33", true) + " " + for_terminal(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
@@ -50,7 +50,10 @@ bool write_stdout(std::string_view text) {
 }
 
 int finish_stdout() {
-  if (stdout_error == 0 && std::fflush(stdout) != 0) stdout_error = errno == 0 ? EIO : errno;
+  errno = 0;
+  if (stdout_error == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
+    stdout_error = errno == 0 ? EIO : errno;
+  }
   if (stdout_error == 0) return 0;
   // A reader that went away (`| head`) knows why the text ends; anything else is worth a line.
   if (stdout_error != EPIPE) {
@@ -62,10 +65,18 @@ int finish_stdout() {
 
 std::string for_terminal(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
     const auto byte = static_cast<unsigned char>(c);
-    const bool acts = (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f;
-    safe += acts ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+    if ((byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f) {
+      safe += fmt::format("\\x{:02x}", byte);
+    } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, in UTF-8
+      safe += fmt::format("\\u{{{:x}}}", next);
+      ++i;
+    } else {
+      safe += c;
+    }
   }
   return safe;
 }

@@ -20,8 +20,8 @@ void warn(std::string_view message);
 bool write_stdout(std::string_view text);
 int finish_stdout();
 
-// Text that a model or a file made, as a terminal may show it: control characters other than newline and tab become
-// visible (\x1b), so that none of them acts.
+// Text that a model or a file made, as a terminal may show it: control characters other than newline and tab
+// become visible (\x1b, \u{9b}), so that none of them acts.
 std::string for_terminal(std::string_view text);
 
 // Collects text and hands it to write_stdout() in large pieces; the rest when it goes.

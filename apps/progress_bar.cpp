@@ -2,18 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
 #include "apps/output.h"
+#include "apps/table.h"
+#include "base/environment.h"
 #include "base/text.h"
 
 namespace inferno::apps {
 
-ProgressBar::ProgressBar() : enabled_(stderr_is_terminal()), next_(std::chrono::steady_clock::now()) {}
+// Without escape codes: \r goes back, spaces wipe out.
+ProgressBar::ProgressBar()
+    : enabled_(stderr_is_terminal() && environment::get("TERM").value_or("dumb") != "dumb"),
+      next_(std::chrono::steady_clock::now()) {}
 
 ProgressBar::~ProgressBar() {
-  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  if (width_ > 0) std::fputs(fmt::format("\r{:{}}\r", "", width_).c_str(), stderr);
 }
 
 void ProgressBar::show(std::string_view what, uint64_t done, uint64_t total) {
@@ -24,10 +30,10 @@ void ProgressBar::show(std::string_view what, uint64_t done, uint64_t total) {
   const uint64_t filled = done >= total ? kWidth : done * kWidth / total;
   std::string bar;
   for (uint64_t i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
-  const std::string line = fmt::format("\r{} {} {:3}%  {} of {}\x1b[K", what, bar, done * 100 / total, human_bytes(done),
-                                       human_bytes(total));
-  std::fputs(line.c_str(), stderr);
-  drawn_ = true;
+  const std::string line = fmt::format("{} {} {:3}%  {} of {}", what, bar, done * 100 / total,
+                                       human_bytes(done), human_bytes(total));
+  std::fputs(("\r" + padded(line, width_, Align::kLeft)).c_str(), stderr);
+  width_ = std::max(width_, display_width(line));
 }
 
 }  // namespace inferno::apps

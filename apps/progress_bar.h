@@ -1,7 +1,9 @@
-// A one-line progress bar on stderr, drawn only on a terminal and gone when the work is done.
+// A one-line progress bar on stderr, drawn only on a terminal that is not dumb and gone when the work is
+// done.
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -19,7 +21,7 @@ class ProgressBar {
 
  private:
   bool enabled_;
-  bool drawn_ = false;
+  size_t width_ = 0;  // columns of the widest line drawn so far
   std::chrono::steady_clock::time_point next_;
 };
 

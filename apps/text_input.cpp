@@ -6,18 +6,28 @@
 #include <memory>
 
 #include "base/mapped_file.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
+
+constexpr size_t kMaxBytes = size_t{256} << 20;
+
+Error too_long(std::string_view what) {
+  return make_error(ErrorCode::kResource, "{}: expected at most {} bytes of text, found more", what,
+                    kMaxBytes);
+}
 
 Result<std::string> read_standard_input() {
   std::string text;
   char buffer[65536];
   size_t n = 0;
-  while ((n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0) text.append(buffer, n);
+  while (text.size() <= kMaxBytes && (n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0)
+    text.append(buffer, n);
   if (std::ferror(stdin) != 0) {
     return make_error(ErrorCode::kIo, "cannot read standard input: {}", std::strerror(errno));
   }
+  if (text.size() > kMaxBytes) return too_long("standard input");
   return text;
 }
 
@@ -27,6 +37,7 @@ Result<std::string> read_text(const std::string& path) {
   if (path == "-") return read_standard_input();
   TRY_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
   const auto bytes = file->bytes();
+  if (bytes.size() > kMaxBytes) return too_long(escaped(path, path.size()));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 

@@ -7,7 +7,7 @@
 
 namespace inferno::apps {
 
-// The whole content of `path`; "-" is standard input.
+// The whole content of `path`, 256 MiB at most; "-" is standard input.
 Result<std::string> read_text(const std::string& path);
 
 }  // namespace inferno::apps

@@ -1,5 +1,5 @@
-// The arguments of the seam: tensors in the backend's memory and weights in its own layout, shapes in comments.
-// n is the number of rows (tokens) of the batch.
+// The arguments of the seam: tensors in the backend's memory and weights in its own layout, shapes in
+// comments. n is the number of rows (tokens) of the batch.
 #pragma once
 
 #include <cstdint>
@@ -118,10 +118,10 @@ struct QkvArgs {
   Tensor x;            // (n, dim), the residual stream; read only
   const Weight& norm;  // (dim)
   float eps;
-  const Weight& wq;      // (n_heads * head_dim, dim)
-  const Weight& wk;      // (n_kv_heads * head_dim, dim)
+  const Weight& wq;  // (n_heads * head_dim, dim)
+  const Weight& wk;  // (n_kv_heads * head_dim, dim)
   const Weight& wv;
-  const Weight& bq;      // biases, or empty
+  const Weight& bq;  // biases, or empty
   const Weight& bk;
   const Weight& bv;
   const Weight& q_norm;  // (head_dim), per head, or empty
@@ -137,9 +137,9 @@ struct QkvArgs {
 };
 
 struct OutProjArgs {
-  Tensor attended;     // (n, n_heads * head_dim)
-  const Weight& wo;    // (dim, n_heads * head_dim)
-  const Weight& bias;  // (dim), or empty
+  Tensor attended;          // (n, n_heads * head_dim)
+  const Weight& wo;         // (dim, n_heads * head_dim)
+  const Weight& bias;       // (dim), or empty
   const Weight& post_norm;  // (dim), or empty
   float eps;
   Tensor x;        // (n, dim): += the result

@@ -15,11 +15,12 @@ void Backend::run(const char* name, const metrics::Cost& cost, F&& operation) {
     --depth_;
     return;
   }
+  profile_.enter(name);
   const auto start = std::chrono::steady_clock::now();
   ++depth_;
   operation();
   --depth_;
-  profile_.add(name, depth_, std::chrono::steady_clock::now() - start, cost);
+  profile_.leave(std::chrono::steady_clock::now() - start, cost);
 }
 
 BatchView Backend::begin_forward(const BatchView& host_batch) {

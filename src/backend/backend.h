@@ -1,6 +1,6 @@
-// Backend: the only door between model and hardware. It owns memory, supplies the primitives that every device must
-// have, and the steps of a decoder layer, each with a default composed of primitives (steps.cpp) that a device
-// overrides when it can fuse it; the composed version stays its oracle.
+// Backend: the only door between model and hardware. It owns memory, supplies the primitives that every
+// device must have, and the steps of a decoder layer, each with a default composed of primitives (steps.cpp)
+// that a device overrides when it can fuse it; the composed version stays its oracle.
 #pragma once
 
 #include <memory>
@@ -16,9 +16,9 @@
 namespace inferno::backend {
 
 struct DeviceInfo {
-  std::string backend;      // as --backend names it
-  std::string device;       // "CPU"
-  std::string isa;          // what the kernels are compiled for
+  std::string backend;  // as --backend names it
+  std::string device;   // "CPU"
+  std::string isa;      // what the kernels are compiled for
   unsigned threads = 1;
   DType activation_dtype = DType::kF32;  // of x, q, k, v … and of the logits
 };
@@ -43,8 +43,8 @@ class Backend {
   // Takes tens of milliseconds; nothing else should run meanwhile.
   virtual Result<Ceilings> measure_ceilings() = 0;
 
-  // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and steps run in
-  // order, possibly asynchronously; errors surface in end_forward.
+  // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and
+  // steps run in order, possibly asynchronously; errors surface in end_forward.
   BatchView begin_forward(const BatchView& host_batch);
   Status end_forward();
 
@@ -61,11 +61,11 @@ class Backend {
   void gather_rows(const GatherRowsArgs& args);
 
   // Steps of a decoder layer.
-  void qkv_step(const QkvArgs& args);            // norm, q k v, qk-norm, rope, append to the cache
+  void qkv_step(const QkvArgs& args);  // norm, q k v, qk-norm, rope, append to the cache
   void attention_step(const AttentionArgs& args);
-  void out_proj_step(const OutProjArgs& args);   // projection, post-norm, residual
-  void mlp_step(const MlpArgs& args);            // norm, gate and up, activation, down, post-norm, residual
-  void lm_head_step(const LmHeadArgs& args);     // rows asked for, norm, head
+  void out_proj_step(const OutProjArgs& args);  // projection, post-norm, residual
+  void mlp_step(const MlpArgs& args);           // norm, gate and up, activation, down, post-norm, residual
+  void lm_head_step(const LmHeadArgs& args);    // rows asked for, norm, head
 
   // Least bytes and operations of everything since the last reset_counters().
   const metrics::Cost& counters() const { return counters_; }
@@ -107,8 +107,8 @@ class Backend {
   int depth_ = 0;
 };
 
-// --backend: scalar | simd | parallel | cuda | metal | auto. An unknown name is kInvalidArgument with the list; a
-// known one that is not here is kUnavailable with the reason.
+// --backend: scalar | simd | parallel | cuda | metal | auto. An unknown name is kInvalidArgument with the
+// list; a known one that is not here is kUnavailable with the reason.
 Result<std::shared_ptr<Backend>> create_backend(std::string_view name);
 std::vector<std::string_view> backend_names();
 

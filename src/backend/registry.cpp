@@ -20,7 +20,7 @@ struct Entry {
 
 // Fastest first: `auto` takes the first that is there.
 constexpr std::array kBackends = {
-    Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal},    Entry{"parallel", create_no_parallel},
+    Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_no_parallel},
     Entry{"simd", create_no_simd}, Entry{"scalar", create_scalar},
 };
 
@@ -35,7 +35,8 @@ std::vector<std::string_view> backend_names() {
 Result<std::shared_ptr<Backend>> create_backend(std::string_view name) {
   if (name == "auto") {
     for (const Entry& entry : kBackends) {
-      if (auto backend = entry.create(); backend || backend.error().code != ErrorCode::kUnavailable) return backend;
+      if (auto backend = entry.create(); backend || backend.error().code != ErrorCode::kUnavailable)
+        return backend;
     }
   }
   for (const Entry& entry : kBackends) {

@@ -1,5 +1,5 @@
-// The steps of a decoder layer composed of primitives: what every backend has before it fuses anything, and the oracle
-// of what it fuses.
+// The steps of a decoder layer composed of primitives: what every backend has before it fuses anything, and
+// the oracle of what it fuses.
 #include "backend/backend.h"
 
 namespace inferno::backend {

@@ -36,18 +36,18 @@ Error make_error(ErrorCode code, fmt::format_string<Args...> format, Args&&... a
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit on purpose
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}   // NOLINT: implicit on purpose
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit on purpose
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
   T& value() & { return std::get<0>(state_); }
   const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  T value() && { return std::get<0>(std::move(state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
@@ -82,17 +82,17 @@ using Status = Result<void>;
 #define INFERNO_CONCAT(a, b) INFERNO_CONCAT_INNER(a, b)
 
 // Returns the error of a Status or Result from the enclosing function, if it is one.
-#define TRY(expr)                                                  \
-  do {                                                             \
-    if (auto try_status = (expr); !try_status.ok()) {              \
-      return std::move(try_status).error();                        \
-    }                                                              \
+#define TRY(expr)                                     \
+  do {                                                \
+    if (auto try_status = (expr); !try_status.ok()) { \
+      return std::move(try_status).error();           \
+    }                                                 \
   } while (false)
 
 // TRY_ASSIGN(auto x, f()): x is f()'s value, or the enclosing function returns f()'s error.
-#define TRY_ASSIGN(declaration, expr)                                            \
-  auto INFERNO_CONCAT(try_result_, __LINE__) = (expr);                           \
-  if (!INFERNO_CONCAT(try_result_, __LINE__).ok()) {                             \
-    return std::move(INFERNO_CONCAT(try_result_, __LINE__)).error();             \
-  }                                                                              \
+#define TRY_ASSIGN(declaration, expr)                                \
+  auto INFERNO_CONCAT(try_result_, __LINE__) = (expr);               \
+  if (!INFERNO_CONCAT(try_result_, __LINE__).ok()) {                 \
+    return std::move(INFERNO_CONCAT(try_result_, __LINE__)).error(); \
+  }                                                                  \
   declaration = std::move(INFERNO_CONCAT(try_result_, __LINE__)).value()

@@ -18,7 +18,8 @@ constexpr int32_t kSequence = 0;  // the only one of its cache
 Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_ids) {
   const model::ModelConfig& config = model.config();
   if (prompt_ids.empty()) {
-    return make_error(ErrorCode::kInvalidArgument, "the prompt is empty, and the model adds no token of its own to it");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "the prompt is empty, and the model adds no token of its own to it");
   }
   for (size_t i = 0; i < prompt_ids.size(); ++i) {
     if (prompt_ids[i] < 0 || prompt_ids[i] >= config.vocab_size) {
@@ -27,8 +28,8 @@ Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_i
     }
   }
   if (static_cast<int64_t>(prompt_ids.size()) > config.context_length) {
-    return make_error(ErrorCode::kResource, "the prompt has {} tokens, the model's context {}", prompt_ids.size(),
-                      config.context_length);
+    return make_error(ErrorCode::kResource, "the prompt has {} tokens, the model's context {}",
+                      prompt_ids.size(), config.context_length);
   }
   return {};
 }
@@ -44,10 +45,11 @@ class Sequence {
 
   int64_t length() const { return length_; }
 
-  // Computes tokens after those already there, max_batch() at a time. With kLast, logits() has one row afterwards; with
-  // kAll, each_chunk sees the rows of each chunk.
+  // Computes tokens after those already there, max_batch() at a time. With kLast, logits() has one row
+  // afterwards; with kAll, each_chunk sees the rows of each chunk.
   template <class EachChunk>
-  Status extend(std::span<const int32_t> tokens, model::Batch::Logits wanted, int64_t chunk, EachChunk&& each_chunk) {
+  Status extend(std::span<const int32_t> tokens, model::Batch::Logits wanted, int64_t chunk,
+                EachChunk&& each_chunk) {
     TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
     while (!tokens.empty()) {
       const auto now = tokens.first(std::min(tokens.size(), static_cast<size_t>(chunk)));
@@ -77,7 +79,8 @@ class Sequence {
   std::span<const float> logits() const { return logits_; }
 
  private:
-  Sequence(model::Model& model, std::unique_ptr<kv::KvCache> cache) : model_(&model), cache_(std::move(cache)) {}
+  Sequence(model::Model& model, std::unique_ptr<kv::KvCache> cache)
+      : model_(&model), cache_(std::move(cache)) {}
 
   model::Model* model_;
   std::unique_ptr<kv::KvCache> cache_;
@@ -89,7 +92,8 @@ class Sequence {
 // Turns tokens into the text to show, and says when generation is over.
 class TextOutput {
  public:
-  TextOutput(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, const Request& request, const OnText& on_text)
+  TextOutput(std::shared_ptr<const tokenizer::Tokenizer> tokenizer, const Request& request,
+             const OnText& on_text)
       : decoder_(std::move(tokenizer)), stops_(request.stop), on_text_(on_text) {}
 
   void push(int32_t id) { show(stops_.push(decoder_.push(id))); }
@@ -128,11 +132,16 @@ void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, const samplin
 
 std::string_view name(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kEnd: return "end";
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kContext: return "context";
-    case FinishReason::kCancelled: return "cancelled";
+    case FinishReason::kEnd:
+      return "end";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kContext:
+      return "context";
+    case FinishReason::kCancelled:
+      return "cancelled";
   }
   return "unknown";
 }

@@ -25,8 +25,9 @@ struct Request {
   sampling::SamplingParams sampling;
   std::vector<std::string> stop;  // generation ends before the first of these in the text
   bool ignore_end = false;        // go on after an end-of-sequence token
-  bool use_kv_cache = true;       // false: the whole sequence is computed anew for every token; same tokens, bit for bit
-  DType kv_type = DType::kF16;    // F16 or F32
+  bool use_kv_cache =
+      true;  // false: the whole sequence is computed anew for every token; same tokens, bit for bit
+  DType kv_type = DType::kF16;  // F16 or F32
 };
 
 enum class FinishReason {
@@ -48,14 +49,15 @@ struct Generated {
 // Called with the next piece of the text, never empty; false ends generation.
 using OnText = std::function<bool(std::string_view text)>;
 
-// Runs the request. `metrics` receives one record per forward pass: the prompt first, then one for each further token.
-// Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling parameters out of range;
-// kResource when prompt or cache do not fit; kRuntime when logits are not finite.
+// Runs the request. `metrics` receives one record per forward pass: the prompt first, then one for each
+// further token. Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling
+// parameters out of range; kResource when prompt or cache do not fit; kRuntime when logits are not finite.
 Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                            const Request& request, metrics::Metrics& metrics, const OnText& on_text = {},
                            const std::atomic<bool>* cancelled = nullptr);
 
-// Greedy: the likeliest token at each step, until an end-of-sequence token or max_new_tokens. Prompt and new ids.
+// Greedy: the likeliest token at each step, until an end-of-sequence token or max_new_tokens. Prompt and new
+// ids.
 Result<std::vector<int32_t>> greedy_generate(model::Model& model,
                                              std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                                              std::span<const int32_t> prompt_ids, int64_t max_new_tokens,
@@ -63,6 +65,7 @@ Result<std::vector<int32_t>> greedy_generate(model::Model& model,
 
 // Logits of every position of a prompt, a chunk of positions at a time: (n_positions, vocab) in order.
 using OnLogits = std::function<Status(std::span<const float> logits, int64_t n_positions)>;
-Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, DType kv_type, const OnLogits& on_logits);
+Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, DType kv_type,
+                     const OnLogits& on_logits);
 
 }  // namespace inferno::engine

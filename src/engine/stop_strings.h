@@ -13,7 +13,8 @@ class StopStrings {
   // Empty strings are ignored.
   explicit StopStrings(std::span<const std::string> stops);
 
-  // What can be shown of the text so far: nothing that may still turn out to be the beginning of a stop string.
+  // What can be shown of the text so far: nothing that may still turn out to be the beginning of a stop
+  // string.
   std::string push(std::string_view text);
   // The rest, when the text ends without a stop.
   std::string flush();

@@ -27,11 +27,12 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
   const auto total = positions ? checked_mul(*positions, per_position) : std::nullopt;
   const uint64_t available = available_memory().value_or(UINT64_MAX);
   if (!total || *total > available) {
-    return make_error(ErrorCode::kResource,
-                      "KV cache: {} x {} positions x {} bytes ({}) need {}, but {} are available; ask for a shorter "
-                      "context",
-                      config.max_seqs, config.max_positions, per_position, name(config.dtype),
-                      total ? human_bytes(*total) : "more than 2^64 bytes", human_bytes(available));
+    return make_error(
+        ErrorCode::kResource,
+        "KV cache: {} x {} positions x {} bytes ({}) need {}, but {} are available; ask for a shorter "
+        "context",
+        config.max_seqs, config.max_positions, per_position, name(config.dtype),
+        total ? human_bytes(*total) : "more than 2^64 bytes", human_bytes(available));
   }
 
   auto cache = std::unique_ptr<BasicKvCache>(new BasicKvCache);
@@ -62,7 +63,8 @@ Status BasicKvCache::reserve(int32_t seq, int64_t n_positions) {
 
 void BasicKvCache::truncate(int32_t seq, int64_t n_positions) {
   // Every position has its place already, and nobody reads one that is not in a batch's context.
-  CHECK(seq >= 0 && seq < config_.max_seqs && n_positions >= 0, "sequence {}, {} positions", seq, n_positions);
+  CHECK(seq >= 0 && seq < config_.max_seqs && n_positions >= 0, "sequence {}, {} positions", seq,
+        n_positions);
 }
 
 std::span<const int32_t> BasicKvCache::block_table(int32_t seq) const {

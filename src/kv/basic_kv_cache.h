@@ -1,5 +1,5 @@
-// BasicKvCache: one contiguous run of positions per sequence and layer: a paged cache whose block is as long as the
-// context.
+// BasicKvCache: one contiguous run of positions per sequence and layer: a paged cache whose block is as long
+// as the context.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ class BasicKvCache final : public KvCache {
  private:
   BasicKvCache() = default;
   Config config_;
-  std::vector<Buffer> buffers_;               // K and V of each layer
+  std::vector<Buffer> buffers_;  // K and V of each layer
   std::vector<kernels::KvLayerView> layers_;
-  std::vector<int32_t> block_ids_;            // sequence s owns block s
+  std::vector<int32_t> block_ids_;  // sequence s owns block s
 };
 
 }  // namespace inferno::kv

@@ -32,7 +32,8 @@ class KvCache {
  public:
   virtual ~KvCache() = default;
 
-  // Makes room for sequence `seq` to hold n_positions. kResource, saying what is needed and there, if it cannot.
+  // Makes room for sequence `seq` to hold n_positions. kResource, saying what is needed and there, if it
+  // cannot.
   virtual Status reserve(int32_t seq, int64_t n_positions) = 0;
   // Forgets all positions of a sequence from n_positions on.
   virtual void truncate(int32_t seq, int64_t n_positions) = 0;

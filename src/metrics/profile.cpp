@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <iterator>
+#include "base/check.h"
 
 namespace inferno::metrics {
 
@@ -15,19 +14,22 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-void Profile::add(const char* name, int depth, std::chrono::nanoseconds time, const Cost& cost) {
-  // A step's primitives end before the step itself: rows of greater depth found at the end belong to it, so the step
-  // goes in front of them.
-  auto row = std::find_if(rows_.begin(), rows_.end(),
-                          [&](const Row& r) { return r.depth == depth && r.name == name; });
-  if (row == rows_.end()) {
-    auto at = rows_.end();
-    while (at != rows_.begin() && std::prev(at)->depth > depth) --at;
-    row = rows_.insert(at, Row{name, depth, 0, {}, {}});
-  }
-  ++row->calls;
-  row->time += time;
-  row->cost += cost;
+void Profile::enter(const char* name) {
+  const auto depth = static_cast<int>(entered_.size());
+  size_t at = entered_.empty() ? 0 : entered_.back() + 1;
+  const auto inside = [&] { return at < rows_.size() && rows_[at].depth >= depth; };
+  while (inside() && (rows_[at].depth != depth || rows_[at].name != name)) ++at;
+  if (!inside()) rows_.insert(rows_.begin() + static_cast<std::ptrdiff_t>(at), Row{name, depth, 0, {}, {}});
+  entered_.push_back(at);
+}
+
+void Profile::leave(std::chrono::nanoseconds time, const Cost& cost) {
+  CHECK(!entered_.empty(), "left more operations than were entered");
+  Row& row = rows_[entered_.back()];
+  entered_.pop_back();
+  ++row.calls;
+  row.time += time;
+  row.cost += cost;
 }
 
 std::chrono::nanoseconds Profile::total_time() const {

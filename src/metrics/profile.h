@@ -30,18 +30,25 @@ class Profile {
     Cost cost;
   };
 
-  void add(const char* name, int depth, std::chrono::nanoseconds time, const Cost& cost);
+  // Around each operation; what is entered before leave() is part of it and has a row of its own below its
+  // row. Every enter() has its leave().
+  void enter(const char* name);
+  void leave(std::chrono::nanoseconds time, const Cost& cost);
 
-  // In order of first appearance, outermost before what they contain.
+  // A row for each operation within each that contains it, which comes right before; else in order of first
+  // appearance.
   const std::vector<Row>& rows() const { return rows_; }
   std::chrono::nanoseconds total_time() const;
+  // Not between enter() and leave().
   void clear() { rows_.clear(); }
 
-  // One line a row: name (indented by depth), calls, ms, % of the total, GB/s, GFLOP/s. The sum of depth 0 last.
+  // One line a row: name (indented by depth), calls, ms, % of the total, GB/s, GFLOP/s. The sum of depth 0
+  // last.
   std::string table() const;
 
  private:
   std::vector<Row> rows_;
+  std::vector<size_t> entered_;  // rows of the operations going on, outermost first
 };
 
 }  // namespace inferno::metrics

@@ -35,7 +35,8 @@ std::span<const ArchRow> arch_table() {
 }
 
 const ArchRow* find_arch(std::string_view name) {
-  const auto* row = std::find_if(kRows.begin(), kRows.end(), [&](const ArchRow& r) { return r.name == name; });
+  const auto* row =
+      std::find_if(kRows.begin(), kRows.end(), [&](const ArchRow& r) { return r.name == name; });
   return row == kRows.end() ? nullptr : &*row;
 }
 

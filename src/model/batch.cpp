@@ -4,8 +4,8 @@
 
 namespace inferno::model {
 
-void Batch::append(const kv::KvCache& cache, int32_t seq, std::span<const int32_t> tokens, int64_t first_position,
-                   Logits logits) {
+void Batch::append(const kv::KvCache& cache, int32_t seq, std::span<const int32_t> tokens,
+                   int64_t first_position, Logits logits) {
   CHECK(!tokens.empty(), "sequence {} adds nothing", seq);
   const std::span<const int32_t> blocks = cache.block_table(seq);
   const int64_t block_size = cache.block_size();

@@ -11,13 +11,13 @@
 namespace inferno::model {
 
 struct Batch {
-  std::vector<int32_t> token_ids;          // (n_tokens)
-  std::vector<int32_t> positions;          // (n_tokens)
+  std::vector<int32_t> token_ids;           // (n_tokens)
+  std::vector<int32_t> positions;           // (n_tokens)
   std::vector<int32_t> cu_seqlens_q = {0};  // (n_seqs + 1)
-  std::vector<int32_t> context_lens;       // (n_seqs), this batch's tokens included
-  std::vector<int32_t> block_tables;       // (n_seqs, max_blocks)
-  std::vector<int64_t> slot_mapping;       // (n_tokens)
-  std::vector<int32_t> logits_indices;     // (n_logits)
+  std::vector<int32_t> context_lens;        // (n_seqs), this batch's tokens included
+  std::vector<int32_t> block_tables;        // (n_seqs, max_blocks)
+  std::vector<int64_t> slot_mapping;        // (n_tokens)
+  std::vector<int32_t> logits_indices;      // (n_logits)
 
   enum class Logits { kNone, kLast, kAll };
 

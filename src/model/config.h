@@ -24,9 +24,9 @@ struct LayerConfig {
 // One set of rotary frequencies. Position p turns pair i by p * inv_freq[i].
 struct RopeConfig {
   double theta = 10000.0;
-  double scale = 1.0;            // linear scaling: frequencies are divided by it
-  bool uses_freq_factors = true; // divided by the rope_freqs tensor, where the model has one
-  std::vector<double> inv_freq;  // (n_pairs)
+  double scale = 1.0;             // linear scaling: frequencies are divided by it
+  bool uses_freq_factors = true;  // divided by the rope_freqs tensor, where the model has one
+  std::vector<double> inv_freq;   // (n_pairs)
 };
 
 struct ModelConfig {
@@ -49,8 +49,8 @@ struct ModelConfig {
   int64_t max_hidden_dim() const;
 };
 
-// Reads and checks everything: a config that comes out has no zero, no overflow and no division with a remainder in
-// it. vocab_size comes from the token list.
+// Reads and checks everything: a config that comes out has no zero, no overflow and no division with a
+// remainder in it. vocab_size comes from the token list.
 Result<ModelConfig> read_config(const gguf::File& file);
 
 }  // namespace inferno::model

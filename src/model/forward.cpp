@@ -42,18 +42,20 @@ Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache) {
     const Tensor attended = shaped(s.attended, {n, layer.n_heads, c.head_dim});
     const Tensor gate = shaped(s.gate, {n, layer.hidden_dim});
     const Tensor up = shaped(s.up, {n, layer.hidden_dim});
-    b.qkv_step({x, w.attn_norm, c.norm_eps, w.attn_q, w.attn_k, w.attn_v, w.attn_q_bias, w.attn_k_bias, w.attn_v_bias,
-                w.attn_q_norm, w.attn_k_norm, cos_sin[layer.rope], c.arch->rope_style, kv, view, q, normed, k, v});
+    b.qkv_step({x, w.attn_norm, c.norm_eps, w.attn_q, w.attn_k, w.attn_v, w.attn_q_bias, w.attn_k_bias,
+                w.attn_v_bias, w.attn_q_norm, w.attn_k_norm, cos_sin[layer.rope], c.arch->rope_style, kv,
+                view, q, normed, k, v});
     b.attention_step({q, kv, view, attended, c.attention_scale, layer.window});
-    b.out_proj_step({attended, w.attn_output, w.attn_output_bias, w.post_attention_norm, c.norm_eps, x, normed});
-    b.mlp_step({w.ffn_norm, c.norm_eps, w.ffn_gate, w.ffn_up, w.ffn_down, w.post_ffw_norm, c.arch->activation, x,
-                normed, gate, up});
+    b.out_proj_step(
+        {attended, w.attn_output, w.attn_output_bias, w.post_attention_norm, c.norm_eps, x, normed});
+    b.mlp_step({w.ffn_norm, c.norm_eps, w.ffn_gate, w.ffn_up, w.ffn_down, w.post_ffw_norm, c.arch->activation,
+                x, normed, gate, up});
   }
   Logits logits;
   if (view.n_logits > 0) {
     logits.values = shaped(s.logits, {view.n_logits, c.vocab_size});
-    b.lm_head_step({x, view, weights_.output_norm, c.norm_eps, weights_.output, shaped(s.rows, {view.n_logits, c.dim}),
-                    logits.values});
+    b.lm_head_step({x, view, weights_.output_norm, c.norm_eps, weights_.output,
+                    shaped(s.rows, {view.n_logits, c.dim}), logits.values});
   }
   TRY(b.end_forward());
   return logits;

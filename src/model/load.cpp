@@ -5,8 +5,9 @@ namespace inferno::model {
 Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Backend> backend,
                                    const ProgressFn& progress) {
   LoadedModel loaded;
-  TRY_ASSIGN(loaded.tokenizer, tokenizer::Tokenizer::from_gguf(file));
+  // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
   TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), progress));
+  TRY_ASSIGN(loaded.tokenizer, tokenizer::Tokenizer::from_gguf(loaded.model->file()));
   return loaded;
 }
 

@@ -25,8 +25,8 @@ class Model {
   static Result<std::unique_ptr<Model>> load(gguf::File file, std::shared_ptr<backend::Backend> backend,
                                              const ProgressFn& progress = {});
 
-  // Runs the batch through all layers; keys and values of its positions are added to the cache. At most max_batch()
-  // tokens. Errors: kResource when activations do not fit in memory; kRuntime from the device.
+  // Runs the batch through all layers; keys and values of its positions are added to the cache. At most
+  // max_batch() tokens. Errors: kResource when activations do not fit in memory; kRuntime from the device.
   Result<Logits> forward(const Batch& batch, kv::KvCache& cache);
   static constexpr int64_t max_batch() { return 512; }
 
@@ -45,13 +45,13 @@ class Model {
     int64_t logits_capacity = 0;
     std::vector<Buffer> buffers;
     Buffer logits_buffer;
-    Tensor x, normed;               // (n, dim)
-    Tensor q, attended;             // (n, max heads * head_dim)
-    Tensor k, v;                    // (n, max kv heads * head_dim)
-    Tensor gate, up;                // (n, max hidden_dim)
-    Tensor rows;                    // (n, dim): the rows whose logits are wanted
-    std::vector<Tensor> cos_sin;    // (n, n_rope_pairs, 2) for each rope
-    Tensor logits;                  // (n_logits, vocab)
+    Tensor x, normed;             // (n, dim)
+    Tensor q, attended;           // (n, max heads * head_dim)
+    Tensor k, v;                  // (n, max kv heads * head_dim)
+    Tensor gate, up;              // (n, max hidden_dim)
+    Tensor rows;                  // (n, dim): the rows whose logits are wanted
+    std::vector<Tensor> cos_sin;  // (n, n_rope_pairs, 2) for each rope
+    Tensor logits;                // (n_logits, vocab)
   };
 
   Model(gguf::File file, std::shared_ptr<backend::Backend> backend)

@@ -25,7 +25,9 @@ class Loader {
                         WeightUse use = WeightUse::kMatmul) {
     return take(name, {rows, cols}, use);
   }
-  Result<Weight> vector(const std::string& name, int64_t size) { return take(name, {size}, WeightUse::kVector); }
+  Result<Weight> vector(const std::string& name, int64_t size) {
+    return take(name, {size}, WeightUse::kVector);
+  }
 
   // By the row's word: an empty weight, the tensor, or an error that the tensor is missing.
   Result<Weight> vector_if(Presence presence, const std::string& name, int64_t size) {
@@ -33,19 +35,22 @@ class Loader {
     return vector(name, size);
   }
 
+  Error refuse(std::string_view name, std::string_view expected, std::string_view found) const {
+    return make_error(ErrorCode::kInvalidFile, "{}: tensor {}: expected {}, found {}",
+                      escaped(file_.path(), 4096), name, expected, found);
+  }
+
   Result<Tensor> find(const std::string& name, std::initializer_list<int64_t> shape) {
     const gguf::TensorInfo* info = file_.find_tensor(name);
-    if (info == nullptr) {
-      return make_error(ErrorCode::kInvalidFile, "{}: tensor {} is missing", file_.path(), name);
-    }
+    if (info == nullptr)
+      return refuse(name, fmt::format("shape [{}]", fmt::join(shape, ", ")), "no such tensor");
     if (!std::equal(shape.begin(), shape.end(), info->tensor.shape.begin(),
                     info->tensor.shape.begin() + info->tensor.n_dims)) {
-      return make_error(ErrorCode::kInvalidFile, "{}: tensor {}: expected shape [{}] by the metadata, found {}",
-                        file_.path(), name, fmt::join(shape, ", "), info->tensor.shape_string());
+      return refuse(name, fmt::format("shape [{}] by the metadata", fmt::join(shape, ", ")),
+                    info->tensor.shape_string());
     }
     if (!traits(info->tensor.dtype).is_weight) {
-      return make_error(ErrorCode::kInvalidFile, "{}: tensor {}: type {} cannot be multiplied with", file_.path(), name,
-                        inferno::name(info->tensor.dtype));
+      return refuse(name, "a type that can be multiplied with", inferno::name(info->tensor.dtype));
     }
     taken_.insert(info->name);
     return info->tensor;
@@ -55,10 +60,11 @@ class Loader {
   Status check_all_taken() const {
     for (const gguf::TensorInfo& info : file_.tensors()) {
       if (taken_.count(info.name) == 0) {
-        return make_error(ErrorCode::kInvalidFile,
-                          "{}: tensor {} has no place in this architecture: its layers, biases or norms differ from "
-                          "what is supported",
-                          file_.path(), quoted(info.name));
+        return make_error(
+            ErrorCode::kInvalidFile,
+            "{}: tensor {} has no place in this architecture: its layers, biases or norms differ from "
+            "what is supported",
+            escaped(file_.path(), 4096), quoted(info.name));
       }
     }
     return {};
@@ -110,19 +116,15 @@ Result<LayerWeights> load_layer(Loader& loader, const ModelConfig& config, size_
 }
 
 // rope_freqs divides the frequencies of long context models; all its values are finite and positive.
-Status apply_freq_factors(Loader& loader, const gguf::File& file, ModelConfig& config) {
+Status apply_freq_factors(Loader& loader, ModelConfig& config) {
   constexpr const char* kName = "rope_freqs.weight";
   if (!loader.has(kName)) return {};
   TRY_ASSIGN(const Tensor factors, loader.find(kName, {config.n_rope_pairs}));
-  if (factors.dtype != DType::kF32) {
-    return make_error(ErrorCode::kInvalidFile, "{}: tensor {}: expected F32, found {}", file.path(), kName,
-                      name(factors.dtype));
-  }
+  if (factors.dtype != DType::kF32) return loader.refuse(kName, "F32", name(factors.dtype));
   for (int64_t i = 0; i < config.n_rope_pairs; ++i) {
     const float factor = factors.as<const float>()[i];
     if (!std::isfinite(factor) || factor <= 0) {
-      return make_error(ErrorCode::kInvalidFile, "{}: tensor {}: expected numbers > 0, found {} at {}", file.path(),
-                        kName, factor, i);
+      return loader.refuse(kName, "finite numbers > 0", fmt::format("{} as element {}", factor, i));
     }
     for (RopeConfig& rope : config.ropes) {
       if (rope.uses_freq_factors) rope.inv_freq[static_cast<size_t>(i)] /= factor;
@@ -139,8 +141,8 @@ uint64_t Weights::bytes() const {
   for (const LayerWeights& w : layers) {
     for (const Weight* weight :
          {&w.attn_norm, &w.attn_q, &w.attn_k, &w.attn_v, &w.attn_q_bias, &w.attn_k_bias, &w.attn_v_bias,
-          &w.attn_q_norm, &w.attn_k_norm, &w.attn_output, &w.attn_output_bias, &w.post_attention_norm, &w.ffn_norm,
-          &w.ffn_gate, &w.ffn_up, &w.ffn_down, &w.post_ffw_norm}) {
+          &w.attn_q_norm, &w.attn_k_norm, &w.attn_output, &w.attn_output_bias, &w.post_attention_norm,
+          &w.ffn_norm, &w.ffn_gate, &w.ffn_up, &w.ffn_down, &w.post_ffw_norm}) {
       if (!weight->empty()) sum += weight->bytes();
     }
   }
@@ -152,16 +154,15 @@ Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backen
   Loader loader(file, backend, progress);
   Weights weights;
   const bool tied = !loader.has("output.weight");
-  TRY_ASSIGN(weights.token_embd,
-             loader.matrix("token_embd.weight", config.vocab_size, config.dim,
-                           tied ? WeightUse::kEmbeddingAndHead : WeightUse::kEmbedding));
+  TRY_ASSIGN(weights.token_embd, loader.matrix("token_embd.weight", config.vocab_size, config.dim,
+                                               tied ? WeightUse::kEmbeddingAndHead : WeightUse::kEmbedding));
   TRY_ASSIGN(weights.output_norm, loader.vector("output_norm.weight", config.dim));
   if (tied) {
     weights.output = weights.token_embd;
   } else {
     TRY_ASSIGN(weights.output, loader.matrix("output.weight", config.vocab_size, config.dim));
   }
-  TRY(apply_freq_factors(loader, file, config));
+  TRY(apply_freq_factors(loader, config));
   for (size_t i = 0; i < config.layers.size(); ++i) {
     TRY_ASSIGN(LayerWeights layer, load_layer(loader, config, i));
     weights.layers.push_back(std::move(layer));

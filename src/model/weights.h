@@ -41,8 +41,8 @@ struct Weights {
   uint64_t bytes() const;
 };
 
-// Takes every tensor of the file into the backend; refuses one that is missing, left over, of another shape than the
-// config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes.
+// Takes every tensor of the file into the backend; refuses one that is missing, left over, of another shape
+// than the config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes.
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
                              const ProgressFn& progress);
 

@@ -1,33 +1,17 @@
 // `inferno inspect` and gguf-inspect, called as a user calls them.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "gguf/writer.h"
 #include "support/raw_gguf.h"
+#include "support/run_program.h"
 #include "support/shared_data.h"
 
 namespace inferno::test {
 namespace {
-
-struct Finished {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-// Runs one of our programs; `arguments` are quoted for the shell by the caller.
-Finished run(const std::string& program, const std::string& arguments) {
-  const auto dir = scratch_dir("inspect_output");
-  const std::string command = INFERNO_BIN_DIR "/" + program + " " + arguments + " >" +
-                              (dir / "out").string() + " 2>" + (dir / "err").string() + " </dev/null";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(dir / "out"), read_file(dir / "err")};
-}
 
 class Inspect : public testing::Test {
  protected:
@@ -61,7 +45,7 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST_F(Inspect, ShowsHeaderMetadataTensorsAndTotals) {
-  const Finished finished = run("inferno", "inspect " + path_);
+  const Finished finished = run_program("inferno", "inspect " + path_);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(finished.err, "");
   for (const char* part : {"GGUF version 3", "6 keys", "string[5000]  [\"token\", \"token\"", "…]",
@@ -72,18 +56,18 @@ TEST_F(Inspect, ShowsHeaderMetadataTensorsAndTotals) {
   }
   EXPECT_LT(finished.out.size(), 4000u);
   EXPECT_FALSE(contains(finished.out, "\x1b")) << "control codes off a terminal";
-  EXPECT_EQ(run("gguf-inspect", path_).out, finished.out);
+  EXPECT_EQ(run_program("gguf-inspect", path_).out, finished.out);
 }
 
 TEST_F(Inspect, FullShowsEverything) {
-  const Finished finished = run("inferno", "inspect --full " + path_);
+  const Finished finished = run_program("inferno", "inspect --full " + path_);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_TRUE(contains(finished.out, std::string(5000, 't')));
   EXPECT_FALSE(contains(finished.out, "…"));
 }
 
 TEST_F(Inspect, JsonHoldsEverything) {
-  const Finished finished = run("gguf-inspect", "--json " + path_);
+  const Finished finished = run_program("gguf-inspect", "--json " + path_);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   const auto json = nlohmann::json::parse(finished.out);
   EXPECT_EQ(json["version"], 3);
@@ -104,30 +88,30 @@ TEST_F(Inspect, JsonHoldsEverything) {
 
 TEST_F(Inspect, WarnsOnStderr) {
   std::ofstream(path_, std::ios::app) << std::string(100, 'x');
-  const Finished finished = run("inferno", "inspect " + path_);
+  const Finished finished = run_program("inferno", "inspect " + path_);
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_TRUE(contains(finished.err, "warning:")) << finished.err;
   EXPECT_TRUE(contains(finished.err, "belong to no tensor")) << finished.err;
-  const auto json = nlohmann::json::parse(run("inferno", "inspect --json " + path_).out);
+  const auto json = nlohmann::json::parse(run_program("inferno", "inspect --json " + path_).out);
   EXPECT_EQ(json["warnings"].size(), 1u);
 }
 
 TEST_F(Inspect, ABadFileIsOneLineAndExitCodeOne) {
   write(RawGguf().header(0, 1).key_u32("general.alignment", 13).bytes());
   for (const char* options : {"", "--json "}) {
-    const Finished finished = run("inferno", "inspect " + std::string(options) + path_);
+    const Finished finished = run_program("inferno", "inspect " + std::string(options) + path_);
     EXPECT_EQ(finished.exit_code, 1);
     EXPECT_EQ(finished.out, "");
     EXPECT_EQ(std::count(finished.err.begin(), finished.err.end(), '\n'), 1) << finished.err;
     EXPECT_TRUE(contains(finished.err, "general.alignment")) << finished.err;
   }
-  EXPECT_EQ(run("gguf-inspect", path_ + ".none").exit_code, 1);
+  EXPECT_EQ(run_program("gguf-inspect", path_ + ".none").exit_code, 1);
 }
 
 TEST_F(Inspect, WrongUsageIsExitCodeTwo) {
-  EXPECT_EQ(run("inferno", "inspect").exit_code, 2);
-  EXPECT_EQ(run("gguf-inspect", "").exit_code, 2);
-  EXPECT_EQ(run("gguf-inspect", "--unknown " + path_).exit_code, 2);
+  EXPECT_EQ(run_program("inferno", "inspect").exit_code, 2);
+  EXPECT_EQ(run_program("gguf-inspect", "").exit_code, 2);
+  EXPECT_EQ(run_program("gguf-inspect", "--unknown " + path_).exit_code, 2);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "support/run_program.h"
+#include "support/shared_data.h"
 #include "support/tiny_vocabulary.h"
 
 namespace inferno::test {

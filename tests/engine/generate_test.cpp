@@ -40,7 +40,8 @@ TEST_F(DemoModel, TellsItsTale) {
   const auto generated = run(request("Once upon a time", 32));
   ASSERT_TRUE(generated.ok());
   EXPECT_EQ(generated->text,
-            ", there was a small girl who lived in a small town. Her name was Molly. She was kind and everyone liked "
+            ", there was a small girl who lived in a small town. Her name was Molly. She was kind and "
+            "everyone liked "
             "her. She was not very big,");
   EXPECT_EQ(generated->finish_reason, FinishReason::kLength);
   EXPECT_EQ(metrics_.per_forward().size(), 32u);
@@ -65,11 +66,11 @@ TEST_F(DemoModel, GreedyGenerateReturnsPromptAndNewIds) {
 
 TEST_F(DemoModel, StreamsExactlyTheText) {
   std::string streamed;
-  const auto generated =
-      generate(*loaded_.model, loaded_.tokenizer, request("The little girl", 60), metrics_, [&](std::string_view text) {
-        streamed += text;
-        return true;
-      });
+  const auto generated = generate(*loaded_.model, loaded_.tokenizer, request("The little girl", 60), metrics_,
+                                  [&](std::string_view text) {
+                                    streamed += text;
+                                    return true;
+                                  });
   ASSERT_TRUE(generated.ok());
   EXPECT_EQ(streamed, generated->text);
 }
@@ -146,18 +147,19 @@ TEST(Generate, NotANumberInTheWeightsFailsTheRequestByName) {
   const auto bytes = tiny.bytes();
   const model::LoadedModel loaded = test::load_bytes(bytes);
   metrics::Metrics metrics;
-  const auto generated =
-      generate(*loaded.model, loaded.tokenizer, Request{.prompt_ids = {1, 2, 3}, .max_new_tokens = 4}, metrics);
+  const auto generated = generate(*loaded.model, loaded.tokenizer,
+                                  Request{.prompt_ids = {1, 2, 3}, .max_new_tokens = 4}, metrics);
   ASSERT_FALSE(generated.ok());
   EXPECT_EQ(generated.error().code, ErrorCode::kRuntime);
   EXPECT_NE(generated.error().message.find("NaN"), std::string::npos) << generated.error().message;
 }
 
-// Text prompts, ids and texts of the F32 weights before quantization; where the smallest margin on the way is wide
-// enough, Q8_0 says the same.
+// Text prompts, ids and texts of the F32 weights before quantization; where the smallest margin on the way is
+// wide enough, Q8_0 says the same.
 TEST_F(DemoModel, TextGoldens) {
   REQUIRE_SHARED_DATA("demo/text-goldens-f32.json");
-  const auto goldens = nlohmann::json::parse(test::read_file(test::shared_data("demo/text-goldens-f32.json")));
+  const auto goldens =
+      nlohmann::json::parse(test::read_file(test::shared_data("demo/text-goldens-f32.json")));
   int compared = 0;
   for (const auto& golden : goldens["goldens"]) {
     Request prompt = request(golden["prompt"], 32);

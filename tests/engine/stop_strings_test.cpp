@@ -17,7 +17,9 @@ std::pair<std::string, bool> feed(const std::vector<std::string>& stops, const s
 TEST(StopStrings, CutsBeforeTheFirstStopHoweverTheTextArrives) {
   const std::vector<std::string> stops = {"\n\n", "END", "ENDING"};
   for (size_t n = 1; n <= 12; ++n) {
-    EXPECT_EQ(feed(stops, "one\ntwo EN three END four", n), std::pair(std::string("one\ntwo EN three "), true)) << n;
+    EXPECT_EQ(feed(stops, "one\ntwo EN three END four", n),
+              std::pair(std::string("one\ntwo EN three "), true))
+        << n;
     EXPECT_EQ(feed(stops, "one\n\ntwo END", n), std::pair(std::string("one"), true)) << n;
     EXPECT_EQ(feed(stops, "never EN", n), std::pair(std::string("never EN"), false)) << n;
   }

@@ -1,5 +1,5 @@
-// The numerics contract: the logits of a sequence are a function of its own tokens alone, bit by bit, whatever the
-// batch around it and however its prompt was cut.
+// The numerics contract: the logits of a sequence are a function of its own tokens alone, bit by bit,
+// whatever the batch around it and however its prompt was cut.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -80,7 +80,8 @@ class Contract : public testing::TestWithParam<std::tuple<std::string, DType>> {
 TEST_P(Contract, PrefillInChunks) {
   for (const size_t chunk : {size_t{1}, size_t{7}, size_t{16}, size_t{255}, size_t{256}, size_t{257}}) {
     std::vector<Step> steps;
-    for (size_t begin = 0; begin < 290; begin += chunk) steps.push_back({{0, begin, std::min<size_t>(290, begin + chunk)}});
+    for (size_t begin = 0; begin < 290; begin += chunk)
+      steps.push_back({{0, begin, std::min<size_t>(290, begin + chunk)}});
     expect_same_bits(run(*loaded_.model, {sequences_[0]}, steps, kv_type_)[0], alone_[0]);
   }
 }
@@ -91,14 +92,16 @@ TEST_P(Contract, OthersInTheBatch) {
 }
 
 TEST_P(Contract, DecodeBesidePrefill) {
-  std::vector<Step> steps = {{{1, 0, 20}}, {{1, 20, 21}, {0, 0, 100}}, {{0, 100, 101}, {1, 21, 22}, {2, 0, 63}}};
+  std::vector<Step> steps = {
+      {{1, 0, 20}}, {{1, 20, 21}, {0, 0, 100}}, {{0, 100, 101}, {1, 21, 22}, {2, 0, 63}}};
   steps.push_back({{1, 22, 31}, {2, 63, 64}, {0, 101, 290}});
   const auto mixed = run(*loaded_.model, sequences_, steps, kv_type_);
   for (size_t s = 0; s < sequences_.size(); ++s) expect_same_bits(mixed[s], alone_[s]);
 }
 
 TEST_P(Contract, WithoutTheCacheTheSameTokensAndTheSameText) {
-  engine::Request request{.prompt_ids = sequences_[1], .max_new_tokens = 24, .ignore_end = true, .kv_type = kv_type_};
+  engine::Request request{
+      .prompt_ids = sequences_[1], .max_new_tokens = 24, .ignore_end = true, .kv_type = kv_type_};
   metrics::Metrics metrics;
   const auto with = engine::generate(*loaded_.model, loaded_.tokenizer, request, metrics);
   request.use_kv_cache = false;
@@ -112,7 +115,8 @@ INSTANTIATE_TEST_SUITE_P(Models, Contract,
                          testing::Combine(testing::Values("qwen3", "llama", "gemma3"),
                                           testing::Values(DType::kF32, DType::kF16)),
                          [](const auto& case_info) {
-                           return std::get<0>(case_info.param) + "_" + std::string(name(std::get<1>(case_info.param)));
+                           return std::get<0>(case_info.param) + "_" +
+                                  std::string(name(std::get<1>(case_info.param)));
                          });
 
 }  // namespace

@@ -13,7 +13,8 @@
 namespace inferno {
 namespace {
 
-// Tight enough that a tenfold epsilon, another GELU or a rope base off by 1 % fails; a bound of 1e-3 would let them by.
+// Tight enough that a tenfold epsilon, another GELU or a rope base off by 1 % fails; a bound of 1e-3 would
+// let them by.
 constexpr double kMaxNmse = 1e-10;
 
 void expect_close(std::span<const float> actual, const npy::Array& exact, const std::string& what) {
@@ -72,23 +73,26 @@ TEST_P(Golden, LogitsAndGreedyTokensEqualTheExactForward) {
   FAIL() << "no golden for " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Files, Golden,
-    testing::Values("golden/tiny-gemma3-f32.gguf", "golden/tiny-gemma3-q8_0.gguf", "golden/tiny-llama2-f32.gguf",
-                    "golden/tiny-llama3-f32.gguf", "golden/tiny-llama3-q8_0.gguf", "golden/tiny-qwen2-f32.gguf",
-                    "golden/tiny-qwen3-bf16.gguf", "golden/tiny-qwen3-f16.gguf", "golden/tiny-qwen3-f32.gguf",
-                    "golden/tiny-qwen3-iq4_nl.gguf", "golden/tiny-qwen3-iq4_xs.gguf",
-                    "golden/tiny-qwen3-mxfp4_moe.gguf", "golden/tiny-qwen3-q2_k.gguf",
-                    "golden/tiny-qwen3-q3_k_m.gguf", "golden/tiny-qwen3-q4_0.gguf", "golden/tiny-qwen3-q4_1.gguf",
-                    "golden/tiny-qwen3-q4_k_m.gguf", "golden/tiny-qwen3-q5_0.gguf", "golden/tiny-qwen3-q5_1.gguf",
-                    "golden/tiny-qwen3-q5_k_m.gguf", "golden/tiny-qwen3-q6_k.gguf", "golden/tiny-qwen3-q8_0.gguf",
-                    "golden/tiny-qwen3-wide-head-f32.gguf", "models/stories260K-f32.gguf",
-                    "demo/demo-tales-q8_0.gguf"),
-    [](const auto& param_info) {
-      std::string name = param_info.param.substr(param_info.param.find('/') + 1);
-      std::replace_if(name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Files, Golden,
+                         testing::Values("golden/tiny-gemma3-f32.gguf", "golden/tiny-gemma3-q8_0.gguf",
+                                         "golden/tiny-llama2-f32.gguf", "golden/tiny-llama3-f32.gguf",
+                                         "golden/tiny-llama3-q8_0.gguf", "golden/tiny-qwen2-f32.gguf",
+                                         "golden/tiny-qwen3-bf16.gguf", "golden/tiny-qwen3-f16.gguf",
+                                         "golden/tiny-qwen3-f32.gguf", "golden/tiny-qwen3-iq4_nl.gguf",
+                                         "golden/tiny-qwen3-iq4_xs.gguf", "golden/tiny-qwen3-mxfp4_moe.gguf",
+                                         "golden/tiny-qwen3-q2_k.gguf", "golden/tiny-qwen3-q3_k_m.gguf",
+                                         "golden/tiny-qwen3-q4_0.gguf", "golden/tiny-qwen3-q4_1.gguf",
+                                         "golden/tiny-qwen3-q4_k_m.gguf", "golden/tiny-qwen3-q5_0.gguf",
+                                         "golden/tiny-qwen3-q5_1.gguf", "golden/tiny-qwen3-q5_k_m.gguf",
+                                         "golden/tiny-qwen3-q6_k.gguf", "golden/tiny-qwen3-q8_0.gguf",
+                                         "golden/tiny-qwen3-wide-head-f32.gguf",
+                                         "models/stories260K-f32.gguf", "demo/demo-tales-q8_0.gguf"),
+                         [](const auto& param_info) {
+                           std::string name = param_info.param.substr(param_info.param.find('/') + 1);
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return c == '-' || c == '.'; }, '_');
+                           return name;
+                         });
 
 // The demo model inside the executable, with goldens of the repository's own: needs nothing beside the clone.
 TEST(DemoGolden, LogitsAndGreedyTokensEqualTheExactForward) {

@@ -16,10 +16,16 @@ class Oracle {
     arch_ = std::string(*file.meta<std::string_view>("general.architecture"));
     gemma_ = arch_ == "gemma3";
     heads_ = size("attention.head_count");
-    kv_heads_ = size("attention.head_count_kv");
+    kv_heads_ = per_layer("attention.head_count_kv");
     head_dim_ = size("attention.key_length");
+    rotary_ =
+        file.find(arch_ + ".rope.dimension_count") != nullptr ? size("rope.dimension_count") : head_dim_;
     eps_ = *file.meta<float>(arch_ + ".attention.layer_norm_rms_epsilon");
-    window_ = file.find(arch_ + ".attention.sliding_window") != nullptr ? size("attention.sliding_window") : 0;
+    window_ =
+        file.find(arch_ + ".attention.sliding_window") != nullptr ? size("attention.sliding_window") : 0;
+    if (file.find(arch_ + ".attention.sliding_window_pattern") != nullptr) {
+      windowed_ = *file.meta_array<bool>(arch_ + ".attention.sliding_window_pattern");
+    }
   }
 
   Matrix logits(std::span<const int32_t> ids) {
@@ -42,6 +48,11 @@ class Oracle {
 
  private:
   size_t size(const std::string& suffix) const { return *file_.meta<uint32_t>(arch_ + "." + suffix); }
+  std::vector<uint32_t> per_layer(const std::string& suffix) const {
+    const std::string key = arch_ + "." + suffix;
+    if (file_.find(key)->type == gguf::ValueType::kArray) return *file_.meta_array<uint32_t>(key);
+    return std::vector<uint32_t>(size("block_count"), *file_.meta<uint32_t>(key));
+  }
   bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
 
   Row values(const std::string& name) const {
@@ -53,7 +64,8 @@ class Oracle {
     const Tensor& t = file_.find_tensor(name)->tensor;
     const Row flat = values(name);
     Matrix m;
-    for (int64_t r = 0; r < t.rows(); ++r) m.emplace_back(flat.begin() + r * t.cols(), flat.begin() + (r + 1) * t.cols());
+    for (int64_t r = 0; r < t.rows(); ++r)
+      m.emplace_back(flat.begin() + r * t.cols(), flat.begin() + (r + 1) * t.cols());
     return m;
   }
 
@@ -83,11 +95,11 @@ class Oracle {
     const double theta = local ? 10000.0 : *file_.meta<float>(arch_ + ".rope.freq_base");
     const auto factor = file_.meta_optional<float>(arch_ + ".rope.scaling.factor");
     const double scale = local || !factor->has_value() ? 1.0 : **factor;
-    const size_t half = head_dim_ / 2;
+    const size_t half = rotary_ / 2;
     for (size_t start = 0; start < x.size(); start += head_dim_) {
       for (size_t i = 0; i < half; ++i) {
         double angle = static_cast<double>(position) / scale /
-                       std::pow(theta, 2.0 * static_cast<double>(i) / static_cast<double>(head_dim_));
+                       std::pow(theta, 2.0 * static_cast<double>(i) / static_cast<double>(rotary_));
         if (!local && has("rope_freqs.weight")) angle /= values("rope_freqs.weight")[i];
         const bool interleaved = arch_ == "llama";
         double& a = x[start + (interleaved ? 2 * i : i)];
@@ -110,7 +122,8 @@ class Oracle {
 
   void layer(Matrix& x, size_t index) const {
     const std::string blk = "blk." + std::to_string(index) + ".";
-    const bool local = window_ > 0 && (!gemma_ || index % 6 < 5);
+    const bool windowed = windowed_.empty() ? !gemma_ || index % 6 < 5 : windowed_[index];
+    const bool local = window_ > 0 && windowed;
     Matrix q, k, v;
     for (size_t p = 0; p < x.size(); ++p) {
       const Row h = norm(x[p], blk + "attn_norm.weight");
@@ -125,7 +138,8 @@ class Oracle {
       rotate(k[p], p, local && gemma_);
     }
     for (size_t p = 0; p < x.size(); ++p) {
-      Row out = project(blk + "attn_output", attend(q[p], k, v, p, local ? window_ : 0));
+      Row out =
+          project(blk + "attn_output", attend(q[p], k, v, p, heads_ / kv_heads_[index], local ? window_ : 0));
       if (has(blk + "post_attention_norm.weight")) out = norm(out, blk + "post_attention_norm.weight");
       for (size_t i = 0; i < out.size(); ++i) x[p][i] += out[i];
 
@@ -144,11 +158,12 @@ class Oracle {
     return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
   }
 
-  Row attend(const Row& q, const Matrix& k, const Matrix& v, size_t p, size_t window) const {
+  // `group` query heads share a key-value head.
+  Row attend(const Row& q, const Matrix& k, const Matrix& v, size_t p, size_t group, size_t window) const {
     const size_t begin = window > 0 && p + 1 > window ? p + 1 - window : 0;
     Row out(heads_ * head_dim_, 0.0);
     for (size_t h = 0; h < heads_; ++h) {
-      const size_t kv = h / (heads_ / kv_heads_) * head_dim_;
+      const size_t kv = h / group * head_dim_;
       Row scores;
       for (size_t t = begin; t <= p; ++t) {
         double dot = 0;
@@ -159,7 +174,8 @@ class Oracle {
       double sum = 0;
       for (double& s : scores) sum += s = std::exp(s - peak);
       for (size_t t = begin; t <= p; ++t) {
-        for (size_t i = 0; i < head_dim_; ++i) out[h * head_dim_ + i] += scores[t - begin] / sum * v[t][kv + i];
+        for (size_t i = 0; i < head_dim_; ++i)
+          out[h * head_dim_ + i] += scores[t - begin] / sum * v[t][kv + i];
       }
     }
     return out;
@@ -168,7 +184,9 @@ class Oracle {
   const gguf::File& file_;
   std::string arch_;
   bool gemma_ = false;
-  size_t heads_ = 0, kv_heads_ = 0, head_dim_ = 0, window_ = 0;
+  size_t heads_ = 0, head_dim_ = 0, rotary_ = 0, window_ = 0;
+  std::vector<uint32_t> kv_heads_;  // of each layer
+  std::vector<bool> windowed_;      // of each layer, where the file says so
   double eps_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// A second, independent forward pass: double precision, whole sequence, no cache, straight from the papers and the
-// GGUF metadata, sharing no code with the engine. F32 tensors only.
+// A second, independent forward pass: double precision, whole sequence, no cache, straight from the papers
+// and the GGUF metadata, sharing no code with the engine. F32 tensors only.
 #pragma once
 
 #include <cstdint>

@@ -19,8 +19,8 @@ std::string read_file(const std::filesystem::path& path);
 }  // namespace inferno::test
 
 // Skips (never passes) the test when the data is not there.
-#define REQUIRE_SHARED_DATA(relative)                                                          \
-  do {                                                                                         \
-    if (!std::filesystem::exists(::inferno::test::shared_data(relative)))                      \
-      GTEST_SKIP() << "needs " << ::inferno::test::shared_data(relative);                      \
+#define REQUIRE_SHARED_DATA(relative)                                     \
+  do {                                                                    \
+    if (!std::filesystem::exists(::inferno::test::shared_data(relative))) \
+      GTEST_SKIP() << "needs " << ::inferno::test::shared_data(relative); \
   } while (false)

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "tensor/half.h"
 
 namespace inferno::test {
 namespace {
@@ -17,7 +18,8 @@ uint64_t next(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-// The byte-level alphabet of GPT-2: printable Latin-1 stands for itself, the other bytes for code points from 256 on.
+// The byte-level alphabet of GPT-2: printable Latin-1 stands for itself, the other bytes for code points from
+// 256 on.
 std::vector<std::string> byte_alphabet() {
   std::vector<std::string> alphabet(256);
   uint32_t other = 256;
@@ -32,6 +34,21 @@ std::vector<std::string> byte_alphabet() {
     }
   }
   return alphabet;
+}
+
+template <class To, class Convert>
+std::vector<std::byte> converted(const std::vector<float>& values, Convert&& convert) {
+  std::vector<To> result;
+  for (const float value : values) result.push_back(convert(value));
+  const auto bytes = std::as_bytes(std::span(result));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<std::byte> encode(const TinyModel::TensorData& tensor) {
+  if (tensor.dtype == DType::kF32) return converted<float>(tensor.values, [](float v) { return v; });
+  if (tensor.dtype == DType::kF16) return converted<uint16_t>(tensor.values, f32_to_f16);
+  CHECK(tensor.dtype == DType::kI32, "no {} in tiny models", name(tensor.dtype));
+  return converted<int32_t>(tensor.values, [](float v) { return static_cast<int32_t>(v); });
 }
 
 }  // namespace
@@ -112,7 +129,7 @@ TinyModel::TinyModel(const TinySpec& spec) : state_(spec.seed) {
 }
 
 void TinyModel::add_tensor(const std::string& name, std::vector<int64_t> shape, double spread, double mean) {
-  TensorData data{std::move(shape), {}};
+  TensorData data{std::move(shape), {}, DType::kF32};
   const int64_t n = std::accumulate(data.shape.begin(), data.shape.end(), int64_t{1}, std::multiplies<>());
   for (int64_t i = 0; i < n; ++i) {
     // Uniform with the variance of `spread`.
@@ -122,14 +139,23 @@ void TinyModel::add_tensor(const std::string& name, std::vector<int64_t> shape, 
   tensors[name] = std::move(data);
 }
 
+void TinyModel::set_bools(const std::string& key, std::vector<bool> values) {
+  std::vector<std::byte> payload;
+  for (const bool value : values) payload.push_back(std::byte{value});
+  metadata[key] = [payload](gguf::Writer& writer, const std::string& k) {
+    writer.add(k, gguf::Value{gguf::ValueType::kArray, gguf::ValueType::kBool, payload.size(), payload, 0});
+  };
+}
+
 std::vector<std::byte> TinyModel::bytes() const {
   gguf::Writer writer;
   for (const auto& [key, add] : metadata) add(writer, key);
+  std::vector<std::vector<std::byte>> stored;  // what the writer reads from until the end
   for (const auto& [name, tensor] : tensors) {
-    writer.add_tensor(name, DType::kF32, tensor.shape, std::as_bytes(std::span(tensor.values)));
+    stored.push_back(encode(tensor));
+    writer.add_tensor(name, tensor.dtype, tensor.shape, stored.back());
   }
-  auto bytes = writer.bytes();
-  return bytes;
+  return writer.bytes();
 }
 
 std::vector<int32_t> random_ids(size_t n, uint32_t vocab_size, uint64_t seed) {

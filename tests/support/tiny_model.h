@@ -38,6 +38,7 @@ class TinyModel {
   struct TensorData {
     std::vector<int64_t> shape;  // outermost first
     std::vector<float> values;
+    DType dtype = DType::kF32;  // what they are written as: F32, F16 or I32
   };
   // By name; erase, rename or reshape at will.
   std::map<std::string, TensorData> tensors;
@@ -54,11 +55,14 @@ class TinyModel {
       writer.add(k, std::span<const T>(values));
     };
   }
+  void set_bools(const std::string& key, std::vector<bool> values);
+
+  // A tensor of random values, in place of one of that name.
+  void add_tensor(const std::string& name, std::vector<int64_t> shape, double spread, double mean = 0);
 
   std::vector<std::byte> bytes() const;
 
  private:
-  void add_tensor(const std::string& name, std::vector<int64_t> shape, double spread, double mean = 0);
   uint64_t state_;
 };
 

@@ -8,8 +8,9 @@ Result<std::shared_ptr<Backend>> create_no_simd() {
 }
 
 Result<std::shared_ptr<Backend>> create_no_parallel() {
-  return make_error(ErrorCode::kUnavailable,
-                    "--backend parallel: this build has no multi-threaded CPU kernels; --backend scalar runs here");
+  return make_error(
+      ErrorCode::kUnavailable,
+      "--backend parallel: this build has no multi-threaded CPU kernels; --backend scalar runs here");
 }
 
 }  // namespace inferno::backend

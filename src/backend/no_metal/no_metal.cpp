@@ -3,9 +3,10 @@
 namespace inferno::backend {
 
 Result<std::shared_ptr<Backend>> create_no_metal() {
-  return make_error(ErrorCode::kUnavailable,
-                    "--backend metal: Metal needs macOS on Apple silicon and a build with Metal kernels, which "
-                    "inferno does not have; --backend scalar runs here");
+  return make_error(
+      ErrorCode::kUnavailable,
+      "--backend metal: Metal needs macOS on Apple silicon and a build with Metal kernels, which "
+      "inferno does not have; --backend scalar runs here");
 }
 
 }  // namespace inferno::backend

@@ -20,11 +20,11 @@ class ScalarBackend final : public Backend {
 
   Result<Buffer> alloc(size_t bytes) override {
     constexpr size_t kAlignment = 64;
-    void* data = ::operator new(std::max<size_t>(bytes, 1), std::align_val_t{kAlignment}, std::nothrow);
+    void* data = ::operator new (std::max<size_t>(bytes, 1), std::align_val_t{kAlignment}, std::nothrow);
     if (data == nullptr) {
       return make_error(ErrorCode::kResource, "out of memory: {} were asked for", human_bytes(bytes));
     }
-    return Buffer(data, bytes, [](void* p) { ::operator delete(p, std::align_val_t{kAlignment}); });
+    return Buffer(data, bytes, [](void* p) { ::operator delete (p, std::align_val_t{kAlignment}); });
   }
 
   Status upload(void* device, const void* host, size_t bytes) override {
@@ -72,18 +72,18 @@ class ScalarBackend final : public Backend {
   Status do_end_forward() override { return {}; }
 
   void do_embed(const EmbedArgs& a) override {
-    reference::embed({a.table.data.get(), a.table.dtype, a.batch.token_ids, a.y.as<float>(), a.y.rows(), a.y.cols(),
-                      a.scale});
+    reference::embed({a.table.data.get(), a.table.dtype, a.batch.token_ids, a.y.as<float>(), a.y.rows(),
+                      a.y.cols(), a.scale});
   }
 
   void do_matmul(const MatmulArgs& a) override {
-    reference::matmul({a.w.data.get(), a.w.dtype, static_cast<const float*>(a.bias.data.get()), a.x.as<float>(),
-                       a.y.as<float>(), a.x.shape[0], a.w.rows, a.w.cols});
+    reference::matmul({a.w.data.get(), a.w.dtype, static_cast<const float*>(a.bias.data.get()),
+                       a.x.as<float>(), a.y.as<float>(), a.x.shape[0], a.w.rows, a.w.cols});
   }
 
   void do_rms_norm(const RmsNormArgs& a) override {
-    reference::rms_norm({a.x.as<float>(), static_cast<const float*>(a.w.data.get()), a.y.as<float>(), a.x.rows(),
-                         a.x.cols(), a.eps});
+    reference::rms_norm({a.x.as<float>(), static_cast<const float*>(a.w.data.get()), a.y.as<float>(),
+                         a.x.rows(), a.x.cols(), a.eps});
   }
 
   void do_rope_table(const RopeTableArgs& a) override {
@@ -101,11 +101,14 @@ class ScalarBackend final : public Backend {
   }
 
   void do_attention(const AttentionArgs& a) override {
-    reference::attention({a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
-                          a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks, a.q.shape[1], a.scale, a.window});
+    reference::attention({a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q,
+                          a.batch.context_lens, a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks,
+                          a.q.shape[1], a.scale, a.window});
   }
 
-  void do_add(const AddArgs& a) override { reference::add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()}); }
+  void do_add(const AddArgs& a) override {
+    reference::add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()});
+  }
 
   void do_act_mul(const ActMulArgs& a) override {
     reference::act_mul(

@@ -1,5 +1,5 @@
-// --backend scalar: the reference kernels on one thread, one float at a time. Slow, obvious, and the oracle of every
-// other backend.
+// --backend scalar: the reference kernels on one thread, one float at a time. Slow, obvious, and the oracle
+// of every other backend.
 #pragma once
 
 #include <memory>

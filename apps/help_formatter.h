@@ -1,0 +1,23 @@
+// How --help looks: a usage line, then aligned sections that fit a terminal of 100 columns.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace inferno::apps {
+
+class HelpFormatter : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
+};
+
+// "usage: inferno inspect <FILE> [options]\n"; `name` is all that comes before the arguments.
+std::string usage_line(const CLI::App& app, const std::string& name);
+
+using HelpRow = std::pair<std::string, std::string>;  // what to type, what it does
+// A heading and its rows, "" without rows.
+std::string help_section(const std::string& heading, const std::vector<HelpRow>& rows);
+
+}  // namespace inferno::apps

@@ -1,0 +1,15 @@
+// What is said when a command line cannot be understood.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace inferno::apps {
+
+// "; did you mean --seed?" for an option or command of `app`, "" when none is near.
+std::string suggestion(const CLI::App& app, const std::string& word);
+
+// Says on stderr what is wrong and where help is. Returns the exit code.
+int report_usage(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace inferno::apps

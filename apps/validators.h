@@ -1,0 +1,21 @@
+// Checks of option values whose complaints are sentences: "expected one of none, summary, full, found "ful"".
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace inferno::apps {
+
+CLI::Validator whole_number(uint64_t max = std::numeric_limits<int32_t>::max());
+// Anything that reads as a number; its range is checked by whoever knows what it means.
+CLI::Validator number();
+// Names the choice that was probably meant.
+CLI::Validator one_of(std::vector<std::string> choices);
+
+// --prompt-ids 1,2,3
+CLI::Option* add_prompt_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& description);
+
+}  // namespace inferno::apps

@@ -1,0 +1,218 @@
+// `inferno generate`, called as a user calls it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "models/demo/demo_model.h"
+#include "support/raw_gguf.h"
+#include "support/run_program.h"
+#include "support/shared_data.h"
+#include "support/tiny_model.h"
+
+namespace inferno::test {
+namespace {
+
+constexpr const char* kTale =
+    ", there was a small girl who lived in a small town. Her name was Molly. She was kind and everyone liked "
+    "her. She was not very big,";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+size_t lines(const std::string& text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+Finished generate(const std::string& arguments, const std::string& input = "") {
+  return run_program("inferno", "generate " + arguments, input);
+}
+
+// Greedy text of the demo model without the newline at its end.
+std::string text_of(const std::string& arguments, const std::string& input = "") {
+  const Finished finished = generate("--metrics none " + arguments, input);
+  EXPECT_EQ(finished.exit_code, 0) << arguments << "\n" << finished.err;
+  EXPECT_EQ(finished.err, "") << arguments;
+  EXPECT_TRUE(finished.out.ends_with('\n'));
+  return finished.out.substr(0, finished.out.size() - 1);
+}
+
+nlohmann::json json_of(const std::string& arguments) {
+  const Finished finished = generate("--json " + arguments);
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  return nlohmann::json::parse(finished.out);
+}
+
+// One line on stderr, nothing on stdout.
+void expect_refusal(const Finished& finished, int exit_code, const std::string& part) {
+  EXPECT_EQ(finished.exit_code, exit_code) << finished.err;
+  EXPECT_EQ(finished.out, "");
+  EXPECT_TRUE(finished.err.starts_with("error: ")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, part)) << part << "\nis not in\n" << finished.err;
+}
+
+std::string write_file(const std::string& name, const std::vector<std::byte>& bytes) {
+  const std::string path = (scratch_dir("generate_" + name) / name).string();
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return path;
+}
+
+std::string demo_file() {
+  const auto bytes = demo::model_bytes();
+  return write_file("demo.gguf", {bytes.begin(), bytes.end()});
+}
+
+TEST(GenerateCommand, TellsTheTaleOfTheDemoModelFromAnyFolder) {
+  EXPECT_EQ(text_of("-n 32"), kTale);
+  EXPECT_EQ(text_of("'Once upon a time' 32"), kTale);
+  EXPECT_EQ(text_of("'Once upon a time' 5 -n 32"), kTale) << "-n goes first";
+  EXPECT_EQ(text_of("- 32", "Once upon a time"), kTale);
+  EXPECT_EQ(text_of("--kv 'Once upon a time' 32"), kTale) << "--kv takes no value but with =";
+  EXPECT_EQ(text_of("--kv=basic 'Once upon a time' 32"), kTale);
+  EXPECT_EQ(text_of("--prompt-ids 542,495,258,420 32"), kTale);
+  EXPECT_EQ(text_of("--stop Molly --stop nowhere 'Once upon a time' 32"),
+            ", there was a small girl who lived in a small town. Her name was ");
+}
+
+TEST(GenerateCommand, TheFirstArgumentIsAModelIfItExistsOrLooksLikeOne) {
+  const std::string model = demo_file();
+  EXPECT_EQ(text_of(model + " -n 32"), kTale);
+  EXPECT_EQ(text_of(model + " 'Once upon a time' 32"), kTale);
+  const std::string unnamed = write_file("no_suffix", {});
+  expect_refusal(generate(unnamed), 1, "no_suffix");
+  expect_refusal(generate("nowhere.gguf"), 1, "nowhere.gguf");
+  expect_refusal(generate("synthetic:7b"), 2, "synthetic");
+}
+
+TEST(GenerateCommand, WithoutCacheAndInEitherTypeTheTokensAreTheSame) {
+  for (const char* type : {"f32", "f16"}) {
+    for (const char* backend : {"auto", "scalar"}) {
+      const std::string options = fmt::format("-n 6 --kv-type {} --backend {}", type, backend);
+      EXPECT_EQ(json_of(options)["generated_ids"], json_of(options + " --no-kv")["generated_ids"]) << options;
+    }
+  }
+}
+
+TEST(GenerateCommand, SameSeedSameText) {
+  const std::string text = text_of("-t 1 --seed 7 -n 24");
+  EXPECT_EQ(text_of("-t 1 --seed 7 -n 24"), text);
+  EXPECT_NE(text_of("-t 1 --seed 8 -n 24"), text);
+  EXPECT_EQ(text_of("-t 1 --top-k 1 -n 32"), kTale);
+}
+
+TEST(GenerateCommand, MetricsAreOnStderr) {
+  const Finished summary = generate("-n 3");
+  for (const char* part : {"\nmetrics:\n time_to_first_token_ms: ", "\n decode_tokens_per_second: ",
+                           "\n per_forward_ms: min ", "(n=3)\n bytes_per_token: ", " GB/s: "}) {
+    EXPECT_TRUE(contains(summary.err, part)) << part << "\nis not in\n" << summary.err;
+  }
+  EXPECT_FALSE(contains(summary.err, "forward 1:"));
+  EXPECT_TRUE(contains(generate("-n 3 --metrics full").err, "\n forward 3: "));
+}
+
+TEST(GenerateCommand, MetricsOfNothingAreEmDashes) {
+  const Finished none = generate("-n 0");
+  EXPECT_EQ(none.out, "\n");
+  EXPECT_EQ(none.err,
+            "\nmetrics:\n time_to_first_token_ms: —\n decode_tokens_per_second: —\n per_forward_ms: —\n"
+            " bytes_per_token: —\n");
+  const Finished one = generate("-n 1");
+  EXPECT_FALSE(contains(one.err, "time_to_first_token_ms: —"));
+  EXPECT_TRUE(contains(one.err, "decode_tokens_per_second: —\n per_forward_ms: min ")) << one.err;
+}
+
+TEST(GenerateCommand, JsonIsOneObject) {
+  const auto json = json_of("--prompt-ids 542,495,258,420 -n 3");
+  EXPECT_EQ(json["prompt_ids"], nlohmann::json({542, 495, 258, 420}));
+  EXPECT_EQ(json["generated_ids"], nlohmann::json({44, 373, 293}));
+  EXPECT_EQ(json["text"], ", there was");
+  EXPECT_EQ(json["finish_reason"], "length");
+  EXPECT_EQ(json["metrics"]["per_forward_ms"].size(), 3u);
+  EXPECT_GT(json["metrics"]["decode_tokens_per_second"], 0);
+  EXPECT_TRUE(json_of("-n 1")["metrics"]["decode_tokens_per_second"].is_null());
+}
+
+TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
+  const std::string model = write_file("random.gguf", TinyModel({}).bytes());
+  const auto json = json_of(model + " hello 100 -t 2 --ignore-eos");
+  EXPECT_EQ(json["generated_ids"].size(), 100u);
+  EXPECT_TRUE(contains(json["text"], "\ufffd")) << json["text"];
+}
+
+TEST(GenerateCommand, TheContextBoundsPromptAndTokens) {
+  std::string ids = "--prompt-ids 5";
+  for (int i = 1; i < 505; ++i) ids += ",5";
+  const auto json = json_of(ids + " -n 2147483647 --ignore-eos");
+  EXPECT_EQ(json["generated_ids"].size(), 8u) << "of 512; the last needs no place";
+  EXPECT_EQ(json["finish_reason"], "context");
+  std::string prompt;
+  for (int i = 0; i < 600; ++i) prompt += "dog ";
+  const Finished finished = generate("-", prompt);
+  expect_refusal(finished, 1, "512");
+  EXPECT_EQ(lines(finished.err), 1u);
+}
+
+TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--top-p nan", "--top-p: expected a number in (0, 1], found nan"},
+      {"--top-p 1.5", "--top-p: expected"},
+      {"--min-p 1", "--min-p: expected"},
+      {"--temperature -1", "--temperature: expected a finite number >= 0, found -1"},
+      {"-t warm", "--temperature: expected a number, found \"warm\""},
+      {"--repetition-penalty 0", "--repetition-penalty: expected"},
+      {"--top-k -1", "--top-k: expected a whole number from 0 to 2147483647, found \"-1\""},
+      {"--seed -1", "--seed: expected a whole number from 0 to 18446744073709551615, found \"-1\""},
+      {"--seed", "--seed needs a value"},
+      {"--seed 1 --seed 2", "--seed is given 2 times, expected once"},
+      {"-n many", "--max-new-tokens: expected a whole number"},
+      {"Once upon", "N, the tokens to generate: expected a whole number"},
+      {"once 3 more", "\"more\" is one argument too many"},
+      {"--metrics ful", "--metrics: expected one of none, summary, full, found \"ful\"; did you mean full?"},
+      {"--kv-type f61", "--kv-type: expected one of f16, f32, found \"f61\"; did you mean f16?"},
+      {"--backend scaler", "parallel, simd, scalar, found \"scaler\"; did you mean scalar?"},
+      {"--kv=paged", "--kv=paged: the paged cache is not in this version"},
+      {"--kv=best", "--kv: expected basic, found \"best\""},
+      {"--kv --no-kv", "--no-kv"},
+      {"--temprature 1", "\"--temprature\" is not an option here; did you mean --temperature?"},
+      {"--prompt-ids 1,x", "--prompt-ids: expected a whole number from 0 to 2147483647, found \"x\""},
+      {"--prompt-ids 4096", "prompt id 4096 at 0: expected 0 to 4095"},
+      {"''", "the prompt is empty"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    SCOPED_TRACE(arguments);
+    expect_refusal(generate(arguments), 2, part);
+  }
+}
+
+TEST(GenerateCommand, ABackendThatIsNotThereAnswersWithASentence) {
+  for (const std::string backend : {"simd", "parallel", "cuda", "metal"}) {
+    const Finished finished = generate("--backend " + backend);
+    expect_refusal(finished, 2, "--backend " + backend + ": ");
+    EXPECT_EQ(lines(finished.err), 1u);
+  }
+}
+
+TEST(GenerateCommand, NoFileCanHangOrCrashIt) {
+  const auto dir = scratch_dir("hostile_files");
+  const std::string fifo = (dir / "fifo.gguf").string();
+  const std::string empty = (dir / "empty.gguf").string();
+  ASSERT_EQ(std::system(("mkfifo " + fifo).c_str()), 0);
+  std::ofstream{empty};
+  const std::string truncated = write_file("cut.gguf", RawGguf().header(1000, 1000).bytes());
+  for (const std::string& path : {dir.string(), fifo, empty, truncated, std::string("/dev/zero")}) {
+    const Finished finished = generate(path);
+    expect_refusal(finished, 1, path);
+    EXPECT_EQ(lines(finished.err), 1u) << finished.err;
+  }
+}
+
+TEST(GenerateCommand, EndlessStandardInputIsRefused) {
+  expect_refusal(generate("- </dev/zero"), 1, "standard input: expected at most 268435456 bytes");
+}
+
+}  // namespace
+}  // namespace inferno::test

@@ -1,0 +1,78 @@
+// The one executable: its commands, its help, its names.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+constexpr const char* kCommands[] = {"generate", "inspect", "tokenize", "logits", "completion"};
+constexpr const char* kLinks[] = {"model-generate", "gguf-inspect", "tokenizer-demo"};
+
+void expect_help(const Finished& finished, const std::string& usage) {
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err, "");
+  EXPECT_NE(finished.out.find("\nusage: " + usage), std::string::npos) << finished.out;
+  EXPECT_NE(finished.out.find("\nExample"), std::string::npos) << finished.out;
+  std::istringstream lines(finished.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(Executable, HelpShowsUsageAndExamplesInAHundredColumns) {
+  expect_help(run_program("inferno", "--help"), "inferno <command> [options]\n");
+  for (const std::string command : kCommands) {
+    expect_help(run_program("inferno", command + " --help"), "inferno " + command + " ");
+  }
+  for (const std::string link : kLinks) expect_help(run_program(link, "--help"), link + " <");
+}
+
+TEST(Executable, HelpNamesEveryCommandAndVariable) {
+  const std::string help = run_program("inferno", "--help").out;
+  for (const char* command : kCommands)
+    EXPECT_NE(help.find(std::string("\n  ") + command), std::string::npos);
+  for (const char* variable : {"INFERNO_LOG", "RUST_LOG", "NO_COLOR"}) {
+    EXPECT_NE(help.find(std::string("\n  ") + variable), std::string::npos) << variable;
+  }
+}
+
+TEST(Executable, TellsItsVersion) {
+  const Finished finished = run_program("inferno", "--version");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_TRUE(finished.out.starts_with("inferno ") && finished.out.ends_with('\n')) << finished.out;
+}
+
+TEST(Executable, WithoutACommandTheHelpIsOnStderr) {
+  const Finished finished = run_program("inferno", "");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_EQ(finished.err, run_program("inferno", "--help").out);
+}
+
+TEST(Executable, AWordNobodyKnowsGetsTheNearestName) {
+  const Finished command = run_program("inferno", "genrate hello");
+  EXPECT_EQ(command.exit_code, 2);
+  EXPECT_EQ(command.err, "error: \"genrate\" is not a command of inferno; did you mean generate?\n");
+  const Finished option = run_program("inferno", "--verson");
+  EXPECT_EQ(option.exit_code, 2);
+  EXPECT_NE(option.err.find("did you mean --version?"), std::string::npos) << option.err;
+}
+
+TEST(Executable, IsTheProgramThatItIsCalledAsWhereverItIs) {
+  const auto dir = scratch_dir("elsewhere");
+  const std::string executable = INFERNO_BIN_DIR "/inferno";
+  std::filesystem::copy_file(executable, dir / "gguf-inspect");
+  std::filesystem::create_symlink(executable, dir / "tokenizer-demo");
+  std::filesystem::create_symlink(executable, dir / "another-name");
+  // From the folder of the programs to the scratch folder.
+  const std::string up = "../../../../../../../../../../../../../../../.." + dir.string() + "/";
+  EXPECT_EQ(run_program(up + "gguf-inspect", "--help").out, run_program("gguf-inspect", "--help").out);
+  EXPECT_EQ(run_program(up + "tokenizer-demo", "--help").out, run_program("tokenizer-demo", "--help").out);
+  EXPECT_EQ(run_program(up + "another-name", "--help").out, run_program("inferno", "--help").out);
+}
+
+}  // namespace
+}  // namespace inferno::test

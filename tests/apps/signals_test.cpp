@@ -1,0 +1,52 @@
+// A generation that is interrupted keeps what it has.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "support/run_program.h"
+
+namespace inferno::test {
+namespace {
+
+// Far from its end when its first text comes: every token computes the whole sequence anew.
+constexpr const char* kSlow = "generate --no-kv --ignore-eos -n 500";
+
+TEST(Signals, TheFirstEndsCleanlyWithTextAndMetrics) {
+  for (const auto& [signal, exit_code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}}) {
+    RunningProgram program("inferno", kSlow);
+    ASSERT_NE(program.read_some(), "");
+    program.send(signal);
+    const Finished finished = program.finish();
+    EXPECT_EQ(finished.exit_code, exit_code) << finished.err;
+    EXPECT_FALSE(finished.killed);
+    EXPECT_TRUE(finished.out.starts_with(",") && finished.out.ends_with('\n')) << finished.out;
+    EXPECT_NE(finished.err.find("\nmetrics:\n"), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.err.find("error"), std::string::npos) << finished.err;
+  }
+}
+
+TEST(Signals, TheSecondEndsAtOnce) {
+  // More JSON than the pipe holds: only a signal ends the program that waits for a reader.
+  std::string arguments = "generate --json -n 1 --prompt-ids 4000";
+  for (int i = 0; i < 500; ++i) arguments += ",4000";
+  RunningProgram program("inferno", arguments);
+  program.wait_until_blocked();
+  while (!program.ended()) program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130);
+  EXPECT_TRUE(finished.killed);
+}
+
+TEST(Signals, ModelGenerateKeepsWhatItHasToo) {
+  RunningProgram program("model-generate",
+                         INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf Once 500 --no-kv");
+  ASSERT_NE(program.read_some(), "");
+  program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  EXPECT_NE(finished.out.find("\ngenerated tokens ("), std::string::npos) << finished.out;
+}
+
+}  // namespace
+}  // namespace inferno::test

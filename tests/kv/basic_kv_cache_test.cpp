@@ -1,0 +1,88 @@
+#include "kv/basic_kv_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "base/check.h"
+#include "base/memory.h"
+
+namespace inferno::kv {
+namespace {
+
+std::shared_ptr<backend::Backend> scalar() {
+  return *backend::create_backend("scalar");
+}
+
+const Config kSmall{
+    .layers = {{1, 8}, {4, 8}, {2, 16}}, .dtype = DType::kF16, .max_seqs = 3, .max_positions = 10};
+
+TEST(BasicKvCache, BytesAreTheSumOverLayersThatDiffer) {
+  EXPECT_EQ(bytes_per_position(kSmall), 2u * (1 * 8 + 4 * 8 + 2 * 16) * 2);
+  const auto cache = BasicKvCache::create(*scalar(), kSmall);
+  ASSERT_TRUE(cache.ok());
+  EXPECT_EQ((*cache)->bytes(), 3u * 10 * bytes_per_position(kSmall));
+}
+
+TEST(BasicKvCache, LayersHaveTheirOwnShapeAndMemory) {
+  const auto cache = *BasicKvCache::create(*scalar(), kSmall);
+  for (int64_t i = 0; i < 3; ++i) {
+    const kernels::KvLayerView layer = cache->layer(i);
+    EXPECT_EQ(layer.n_kv_heads, kSmall.layers[static_cast<size_t>(i)].n_kv_heads);
+    EXPECT_EQ(layer.head_dim, kSmall.layers[static_cast<size_t>(i)].head_dim);
+    EXPECT_EQ(layer.block_size, 10);
+    EXPECT_EQ(layer.dtype, DType::kF16);
+    const auto bytes = static_cast<size_t>(2 * 3 * 10 * layer.n_kv_heads * layer.head_dim);
+    std::memset(layer.k, 1, bytes);  // with the sanitizers: it is all there
+    std::memset(layer.v, 2, bytes);
+    EXPECT_EQ(static_cast<const char*>(layer.k)[bytes - 1], 1);
+  }
+}
+
+TEST(BasicKvCache, EachSequenceOwnsOneBlock) {
+  const auto cache = *BasicKvCache::create(*scalar(), kSmall);
+  for (int32_t seq = 0; seq < 3; ++seq) {
+    ASSERT_EQ(cache->block_table(seq).size(), 1u);
+    EXPECT_EQ(cache->block_table(seq)[0], seq);
+  }
+  EXPECT_THROW((void)cache->block_table(3), InternalError);
+  EXPECT_THROW((void)cache->block_table(-1), InternalError);
+}
+
+TEST(BasicKvCache, ASequenceHoldsItsPositionsAndNoMore) {
+  const auto cache = *BasicKvCache::create(*scalar(), kSmall);
+  EXPECT_TRUE(cache->reserve(2, 10).ok());
+  const Status status = cache->reserve(2, 11);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kResource);
+  EXPECT_EQ(status.error().message, "KV cache: 11 positions asked for, 10 per sequence");
+}
+
+// C10: refused before anything is allocated, with the arithmetic.
+TEST(BasicKvCache, MoreThanTheMemoryIsRefusedWithTheSum) {
+  const auto available = available_memory();
+  if (!available) GTEST_SKIP() << "this system does not tell how much memory there is";
+  Config config{.layers = {{8, 128}}, .dtype = DType::kF16, .max_seqs = 2};
+  config.max_positions = int64_t{1} << 30;  // 2 x 2^30 x 4096 bytes = 8.8 TB
+  const auto cache = BasicKvCache::create(*scalar(), config);
+  if (*available > uint64_t{1} << 43) GTEST_SKIP() << "this machine can hold it";
+  ASSERT_FALSE(cache.ok());
+  EXPECT_EQ(cache.error().code, ErrorCode::kResource);
+  for (const char* part : {"2 x 1073741824 positions x 4096 bytes", "F16", "need 8.8 TB", "are available"}) {
+    EXPECT_NE(cache.error().message.find(part), std::string::npos)
+        << part << " is not in: " << cache.error().message;
+  }
+}
+
+TEST(BasicKvCache, ASumBeyond64BitsIsRefusedToo) {
+  Config config{.layers = std::vector<LayerShape>(4096, LayerShape{1 << 10, 1 << 10}), .dtype = DType::kF32};
+  config.max_seqs = 1 << 20;
+  config.max_positions = int64_t{1} << 30;
+  const auto cache = BasicKvCache::create(*scalar(), config);
+  ASSERT_FALSE(cache.ok());
+  EXPECT_EQ(cache.error().code, ErrorCode::kResource);
+  EXPECT_NE(cache.error().message.find("more than 2^64 bytes"), std::string::npos) << cache.error().message;
+}
+
+}  // namespace
+}  // namespace inferno::kv
