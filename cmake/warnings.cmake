@@ -16,8 +16,9 @@ if(INFERNO_WERROR)
   target_compile_options(inferno_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
 if(INFERNO_SANITIZE)
+  # -O1 -g1: a report needs lines, not variables, and the build takes half the time.
   target_compile_options(inferno_options INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${INFERNO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${INFERNO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1>)
   target_link_options(inferno_options INTERFACE -fsanitize=${INFERNO_SANITIZE})
 endif()
 if(INFERNO_FUZZ)
