@@ -4,7 +4,7 @@ kRunPackages=(g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev libspdlog
   libpcre2-dev libutf8proc-dev)
 kTestPackages=("${kRunPackages[@]}" libgtest-dev librapidcheck-dev python3 ccache)
 # llvm: with its symbolizer a sanitizer's report names functions and lines.
-kCiPackages=("${kTestPackages[@]}" clang libclang-rt-dev llvm clang-format-14)
+kCiPackages=("${kTestPackages[@]}" libbenchmark-dev clang libclang-rt-dev llvm clang-format-14)
 
 say() { printf '%s\n' "$*" >&2; }
 
