@@ -13,6 +13,7 @@
 #include "apps/commands.h"
 #include "apps/help_formatter.h"
 #include "apps/output.h"
+#include "apps/signals.h"
 #include "apps/usage_error.h"
 #include "base/environment.h"
 #include "base/log.h"
@@ -99,6 +100,7 @@ int run_inferno(int argc, char** argv) {
 int run_program(int argc, char** argv) {
   const std::string program = std::filesystem::path(argc > 0 ? argv[0] : "inferno").filename().string();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), exit code 1
+  install_missing_page_report();
   log::set_program(program);
   if (Status status = log::configure_from_environment(); !status) return fail(status.error());
   for (const Command& command : kCommands) {

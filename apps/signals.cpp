@@ -1,6 +1,9 @@
 #include "apps/signals.h"
 
+#include <unistd.h>
+
 #include <csignal>
+#include <string_view>
 
 namespace inferno::apps {
 namespace {
@@ -16,6 +19,20 @@ void on_signal(int number) {
   std::signal(SIGTERM, SIG_DFL);
 }
 
+void on_missing_page(int number, siginfo_t* info, void*) {
+  if (info->si_code != BUS_ADRERR) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+    return;
+  }
+  constexpr std::string_view kMessage =
+      "error: a model file became shorter, or unreadable, while it was in use; load it again once it is "
+      "whole\n";
+  // Nothing is left to be done if even this cannot be written.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  ::_exit(1);
+}
+
 }  // namespace
 
 const std::atomic<bool>& install_signal_flag() {
@@ -25,6 +42,13 @@ const std::atomic<bool>& install_signal_flag() {
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   return raised;
+}
+
+void install_missing_page_report() {
+  struct sigaction action = {};
+  action.sa_sigaction = on_missing_page;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
 }
 
 int signal_exit_code() {

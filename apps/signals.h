@@ -1,5 +1,5 @@
 // Ctrl-C and SIGTERM end a generation cleanly: what was made is kept and measured; the exit code says which
-// it was.
+// it was. A model file that shrinks while it is in use ends it with a sentence.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,10 @@ namespace inferno::apps {
 
 // From now on the first SIGINT or SIGTERM sets the flag; a second one, of either, ends the process at once.
 const std::atomic<bool>& install_signal_flag();
+// From now on reading a page that a mapped file no longer has (somebody cut it short, its disk failed) ends
+// the process with a sentence and exit code 1. An error of the library it cannot be: the page is missing in
+// the middle of a sum.
+void install_missing_page_report();
 // 130 or 143 once a signal has come, else 0.
 int signal_exit_code();
 

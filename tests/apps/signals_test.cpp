@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <filesystem>
 #include <string>
 
 #include "support/run_program.h"
+#include "support/shared_data.h"
 
 namespace inferno::test {
 namespace {
@@ -46,6 +48,17 @@ TEST(Signals, ModelGenerateKeepsWhatItHasToo) {
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
   EXPECT_NE(finished.out.find("\ngenerated tokens ("), std::string::npos) << finished.out;
+}
+
+TEST(Signals, AModelFileThatShrinksEndsTheRunWithASentence) {
+  const auto path = scratch_dir("shrinking") / "model.gguf";
+  std::filesystem::copy_file(INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf", path);
+  RunningProgram program("inferno", "generate " + path.string() + " Once 500 --no-kv --ignore-eos");
+  ASSERT_NE(program.read_some(), "");
+  std::filesystem::resize_file(path, 1 << 20);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 1) << finished.err;
+  EXPECT_NE(finished.err.find("became shorter"), std::string::npos) << finished.err;
 }
 
 }  // namespace
