@@ -122,14 +122,4 @@ struct GatherRowsParams {
   int64_t n, dim;
 };
 
-// Over each row: the largest value's index (the lowest on a tie), its softmax probability. A row with a NaN
-// anywhere has index -1 and probability NaN; a row whose largest value is infinite has its index and
-// probability NaN.
-struct ArgmaxParams {
-  const float* x;      // (n, dim), dim > 0
-  int32_t* index;      // (n)
-  float* probability;  // (n)
-  int64_t n, dim;
-};
-
 }  // namespace inferno::kernels

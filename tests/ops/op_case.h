@@ -28,7 +28,6 @@ struct OpSet {
   std::function<void(const kernels::AddParams&)> add;
   std::function<void(const kernels::ActMulParams&)> act_mul;
   std::function<void(const kernels::GatherRowsParams&)> gather_rows;
-  std::function<void(const kernels::ArgmaxParams&)> argmax;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;
   // Largest normalized mean squared error of attention.
@@ -43,7 +42,7 @@ inline std::vector<OpSet> op_sets() {
   constexpr double kAttentionNmse = 1e-11;
   return {{"reference", reference::embed, reference::matmul, reference::rms_norm, reference::rope_table,
            reference::rope, reference::kv_append, reference::attention, reference::add, reference::act_mul,
-           reference::gather_rows, reference::argmax, matmul_error, kAttentionNmse}};
+           reference::gather_rows, matmul_error, kAttentionNmse}};
 }
 
 // How GoogleTest names it in messages.
