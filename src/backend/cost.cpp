@@ -52,7 +52,8 @@ Cost cost(const EmbedArgs& a, const BatchView&) {
 }
 
 Cost cost(const MatmulArgs& a, const BatchView&) {
-  Cost cost = product(a.w, a.x.rows());
+  // A row of x may have several dimensions (heads).
+  Cost cost = product(a.w, a.x.n_elements() / a.w.cols);
   cost.weight_bytes += vector_bytes(a.bias);
   cost.activation_bytes = a.x.bytes() + a.y.bytes();
   return cost;

@@ -102,6 +102,19 @@ TEST_F(DecodeCost, APrimitivesRowStandsInItsStep) {
             (std::vector<std::string>{"qkv_step 6", "out_proj_step 2", "mlp_step 6", "lm_head_step 1"}));
 }
 
+// Heads are dimensions of a row, not rows of their own.
+TEST_F(DecodeCost, TheMatmulOfAStepHasItsProducts) {
+  decode_cost(*model_.model, kContext, DType::kF16, /*profiling=*/true);
+  const uint64_t out_proj = kLayers * 2 * kDim * kQ;
+  uint64_t matmul = 0;
+  bool inside = false;
+  for (const metrics::Profile::Row& row : model_.model->backend().profile().rows()) {
+    if (row.depth == 0) inside = row.name == "out_proj_step";
+    if (inside && row.name == "matmul") matmul += row.cost.flops;
+  }
+  EXPECT_EQ(matmul, out_proj);
+}
+
 TEST(DecodeCostOfWindows, AWindowBoundsWhatAttentionReads) {
   const std::vector<std::byte> bytes = test::TinyModel({.arch = "llama", .n_layers = 1, .window = 4}).bytes();
   const model::LoadedModel loaded = test::load_bytes(bytes);
