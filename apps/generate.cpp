@@ -80,8 +80,8 @@ void write_stderr(const std::string& text) {
 
 // The profile of everything that ran, under INFERNO_LOG=trace.
 void log_profile(backend::Backend& backend) {
-  if (log::enabled(log::Level::kTrace, "inferno::backend")) {
-    log::block(log::Level::kTrace, "inferno::backend", "operations", backend.profile().table());
+  if (log::enabled(log::Level::kTrace, "inferno::decode")) {
+    log::block(log::Level::kTrace, "inferno::decode", "operations", backend.profile().table());
   }
 }
 
@@ -139,7 +139,7 @@ Result<int> run(const Options& options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
   backend::Backend& backend = loaded.model->backend();
-  backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::backend"));
+  backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::decode"));
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
 
   metrics::Metrics metrics;
@@ -151,7 +151,7 @@ Result<int> run(const Options& options) {
   log_profile(backend);
   std::optional<Bandwidth> bandwidth;
   if (options.json || options.metrics != "none") {
-    TRY_ASSIGN(bandwidth, measure_bandwidth(backend, generated, metrics));
+    bandwidth = measure_bandwidth(backend, generated, metrics);
   }
   if (options.json) {
     write_json(loaded, request, generated, metrics, bandwidth);

@@ -18,28 +18,33 @@ double milliseconds(metrics::Metrics::Duration duration) {
 
 }  // namespace
 
-Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend,
-                                                   const engine::Generated& generated,
-                                                   const metrics::Metrics& metrics) {
+std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
+                                           const metrics::Metrics& metrics) {
   const auto& passes = metrics.per_forward();
-  if (passes.size() < 2) return std::optional<Bandwidth>();
+  if (passes.size() < 2) return std::nullopt;
   double decode_ns = 0;
   for (size_t i = 1; i < passes.size(); ++i) decode_ns += static_cast<double>(passes[i].count());
-  TRY_ASSIGN(const backend::Ceilings ceilings, backend.measure_ceilings());
   const auto bytes = static_cast<double>(generated.decode_cost.bytes());
-  return std::optional(Bandwidth{.bytes_per_token = bytes / static_cast<double>(passes.size() - 1),
-                                 .gb_per_s = decode_ns > 0 ? bytes / decode_ns : 0.0,
-                                 .peak_gb_per_s = ceilings.read_gb_per_s,
-                                 .threads = backend.info().threads});
+  Bandwidth bandwidth{.bytes_per_token = bytes / static_cast<double>(passes.size() - 1),
+                      .gb_per_s = decode_ns > 0 ? bytes / decode_ns : 0.0,
+                      .peak_gb_per_s = std::nullopt,
+                      .threads = backend.info().threads};
+  if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
+  if (const auto ceilings = backend.measure_ceilings()) bandwidth.peak_gb_per_s = ceilings->read_gb_per_s;
+  return bandwidth;
 }
 
 std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
   if (!bandwidth) return " bytes_per_token: —\n";
-  return fmt::format(
-      " bytes_per_token: {}, read at {:.3f} GB/s: {:.1f} % of the {:.1f} GB/s that {} can read\n",
-      human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s,
-      100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s, bandwidth->peak_gb_per_s,
-      bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads));
+  std::string line =
+      fmt::format(" bytes_per_token: {}, read at {:.3f} GB/s",
+                  human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s);
+  if (const auto peak = bandwidth->peak_gb_per_s) {
+    line += fmt::format(
+        ": {:.1f} % of the {:.1f} GB/s that {} can read", 100.0 * bandwidth->gb_per_s / *peak, *peak,
+        bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads));
+  }
+  return line + "\n";
 }
 
 nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
@@ -54,10 +59,10 @@ nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
   };
   json["bytes_per_token"] = field(&Bandwidth::bytes_per_token);
   json["decode_gb_per_s"] = field(&Bandwidth::gb_per_s);
-  json["read_peak_gb_per_s"] = field(&Bandwidth::peak_gb_per_s);
+  const std::optional<double> peak = bandwidth ? bandwidth->peak_gb_per_s : std::nullopt;
+  json["read_peak_gb_per_s"] = or_null(peak);
   json["decode_pct_of_peak"] =
-      bandwidth ? nlohmann::ordered_json(100.0 * bandwidth->gb_per_s / bandwidth->peak_gb_per_s)
-                : nlohmann::ordered_json(nullptr);
+      or_null(peak ? std::optional(100.0 * bandwidth->gb_per_s / *peak) : std::nullopt);
   return json;
 }
 

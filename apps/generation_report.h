@@ -12,16 +12,16 @@
 namespace inferno::apps {
 
 struct Bandwidth {
-  double bytes_per_token = 0;  // weights, cache and activations, each once
-  double gb_per_s = 0;         // those over the time of decode
-  double peak_gb_per_s = 0;    // measured on the spot, with the threads of the backend
+  double bytes_per_token = 0;           // weights, cache and activations, each once
+  double gb_per_s = 0;                  // those over the time of decode
+  std::optional<double> peak_gb_per_s;  // measured on the spot, with the threads of the backend; or unknown
   unsigned threads = 1;
 };
 
-// nullopt without a decode pass. Measures the machine's bandwidth: tens of milliseconds.
-Result<std::optional<Bandwidth>> measure_bandwidth(backend::Backend& backend,
-                                                   const engine::Generated& generated,
-                                                   const metrics::Metrics& metrics);
+// nullopt without a decode pass. Measures the machine's bandwidth, which takes a moment, unless the
+// generation was cancelled; where it cannot be measured the peak stays unknown.
+std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
+                                           const metrics::Metrics& metrics);
 
 // " bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that 1 thread can read"
 std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth);

@@ -5,7 +5,9 @@
 #include "apps/commands.h"
 #include "apps/gguf_report.h"
 #include "apps/output.h"
+#include "apps/progress_bar.h"
 #include "gguf/file.h"
+#include "model/check_tensors.h"
 
 namespace inferno::apps {
 namespace {
@@ -14,12 +16,23 @@ struct Options {
   std::string path;
   bool full = false;
   bool json = false;
+  bool strict = false;
+  bool check_tensors = false;
 };
 
 int run_inspect(const Options& options) {
   const auto file = gguf::File::open(options.path);
   if (!file) return fail(file.error());
-  for (const std::string& warning : file->warnings()) warn(warning);
+  for (const std::string& warning : file->warnings()) {
+    if (options.strict) return fail({ErrorCode::kInvalidFile, warning});
+    warn(warning);
+  }
+  if (options.check_tensors) {
+    ProgressBar bar;
+    const Status checked = model::check_tensors(
+        *file, [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
+    if (!checked) return fail(checked.error());
+  }
   {
     StdoutBuffer out;
     if (options.json) {
@@ -38,6 +51,8 @@ Run setup_inspect(CLI::App& app) {
   app.add_option("FILE", options->path, "A GGUF model; of a split model, any of its files")->required();
   app.add_flag("--full", options->full, "Show long strings and arrays whole");
   app.add_flag("--json", options->json, "Print one JSON object, everything whole");
+  app.add_flag("--strict", options->strict, "Refuse what is otherwise only warned of: bytes of no tensor");
+  app.add_flag("--check-tensors", options->check_tensors, "Read all weights; refuse one that is not finite");
   app.footer(
       "Examples:\n"
       "  inferno inspect model.gguf\n"

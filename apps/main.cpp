@@ -102,11 +102,16 @@ int run_program(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), exit code 1
   install_missing_page_report();
   log::set_program(program);
-  if (Status status = log::configure_from_environment(); !status) return fail(status.error());
+  if (Status status = log::configure_from_environment(); !status) {
+    // RUST_LOG may speak to other programs.
+    if (environment::get("INFERNO_LOG")) return fail(status.error());
+    warn(status.error().message);
+  }
   for (const Command& command : kCommands) {
     if (command.link != nullptr && program == command.link) {
       CLI::App app(command.summary, program);
       app.formatter(std::make_shared<HelpFormatter>());
+      app.set_version_flag("--version", program + " " INFERNO_VERSION);
       return parse_and_run(app, argc, argv, command.setup(app));
     }
   }

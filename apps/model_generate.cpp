@@ -26,7 +26,7 @@ Result<int> run(const Options& options) {
   TRY_ASSIGN(request.kv_type, kv_type(options.model));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.gguf_path, options.model));
   backend::Backend& backend = loaded.model->backend();
-  const bool profiling = log::enabled(log::Level::kTrace, "inferno::backend");
+  const bool profiling = log::enabled(log::Level::kTrace, "inferno::decode");
   backend.set_profiling(profiling);
   TRY_ASSIGN(request.prompt_ids, loaded.tokenizer->encode(options.prompt));
   request.max_new_tokens = options.max_new_tokens;
@@ -41,7 +41,7 @@ Result<int> run(const Options& options) {
   TRY_ASSIGN(const engine::Generated generated,
              engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled));
   TRY_ASSIGN(const std::string text, loaded.tokenizer->decode(generated.ids));
-  if (profiling) log::block(log::Level::kTrace, "inferno::backend", "operations", backend.profile().table());
+  if (profiling) log::block(log::Level::kTrace, "inferno::decode", "operations", backend.profile().table());
 
   write_stdout("\n");
   metrics.print_summary();

@@ -7,11 +7,20 @@
 #include <cstring>
 
 #include "base/environment.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
 
 int stdout_error = 0;  // the first errno of a failed write
+
+// Bytes of the character that `text` begins with, 0 if that is not valid UTF-8.
+size_t utf8_length(std::string_view text) {
+  for (size_t n = 1; n <= std::min<size_t>(4, text.size()); ++n) {
+    if (is_valid_utf8(text.substr(0, n))) return n;
+  }
+  return 0;
+}
 
 bool colour_wanted(bool on_stderr) {
   if (environment::get("NO_COLOR") || environment::get("TERM").value_or("dumb") == "dumb") return false;
@@ -74,8 +83,11 @@ std::string for_terminal(std::string_view text) {
     } else if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {  // U+0080 to U+009F, in UTF-8
       safe += fmt::format("\\u{{{:x}}}", next);
       ++i;
-    } else {
-      safe += c;
+    } else if (const size_t length = utf8_length(text.substr(i)); length > 0) {
+      safe += text.substr(i, length);
+      i += length - 1;
+    } else {  // no character of UTF-8: a terminal of another encoding may take it for a control
+      safe += fmt::format("\\x{:02x}", byte);
     }
   }
   return safe;

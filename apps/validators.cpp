@@ -55,11 +55,23 @@ CLI::Validator one_of(std::vector<std::string> choices) {
 }
 
 CLI::Option* add_prompt_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& description) {
-  return app.add_option("--prompt-ids", ids, description)
-      ->delimiter(',')
-      ->allow_extra_args(false)  // the word after the ids is something else
-      ->check(whole_number())
-      ->type_name("IDS");
+  const auto read = [&ids](const std::string& text) {
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find(',', begin), text.size());
+      std::string word = text.substr(begin, end - begin);
+      word.erase(0, std::min(word.find_first_not_of(' '), word.size()));
+      word.erase(word.find_last_not_of(' ') + 1);
+      int32_t id = 0;
+      if (!reads_as(word, id) || id < 0) {
+        throw CLI::ValidationError("--prompt-ids",
+                                   fmt::format("expected whole numbers from 0 to {} between commas, found {}",
+                                               std::numeric_limits<int32_t>::max(), quote(word)));
+      }
+      ids.push_back(id);
+      begin = end + 1;
+    }
+  };
+  return app.add_option_function<std::string>("--prompt-ids", read, description)->type_name("IDS");
 }
 
 }  // namespace inferno::apps

@@ -40,7 +40,7 @@ class Backend {
   // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
   virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
 
-  // Takes tens of milliseconds; nothing else should run meanwhile.
+  // Takes a fraction of a second; nothing else should run meanwhile.
   virtual Result<Ceilings> measure_ceilings() = 0;
 
   // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and

@@ -1,6 +1,7 @@
 #include "engine/generate.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -34,6 +35,11 @@ Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_i
   return {};
 }
 
+// A fault that shows only when a model runs, with the file that it comes from.
+Error in_file(const model::Model& model, const Error& error) {
+  return Error{error.code, fmt::format("{}: {}", escaped(model.file().path(), 4096), error.message)};
+}
+
 // The forward passes of one sequence: tokens in, logits of the last one in host memory out.
 class Sequence {
  public:
@@ -45,19 +51,20 @@ class Sequence {
 
   int64_t length() const { return length_; }
 
-  // Computes tokens after those already there, max_batch() at a time. With kLast, logits() has one row
-  // afterwards; with kAll, each_chunk sees the rows of each chunk.
+  // Computes tokens after those already there, `chunk` or max_batch() at a time. With kLast, logits() has one
+  // row afterwards; with kAll, each_chunk sees the rows of each chunk.
   template <class EachChunk>
   Status extend(std::span<const int32_t> tokens, model::Batch::Logits wanted, int64_t chunk,
-                EachChunk&& each_chunk) {
+                const std::atomic<bool>* cancelled, EachChunk&& each_chunk) {
     TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
+    const auto rows = static_cast<size_t>(std::min(chunk, model_->max_batch()));
     while (!tokens.empty()) {
-      const auto now = tokens.first(std::min(tokens.size(), static_cast<size_t>(chunk)));
+      const auto now = tokens.first(std::min(tokens.size(), rows));
       tokens = tokens.subspan(now.size());
       const bool skip = wanted == model::Batch::Logits::kLast && !tokens.empty();
       batch_.clear();
       batch_.append(*cache_, kSequence, now, length_, skip ? model::Batch::Logits::kNone : wanted);
-      TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_));
+      TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
       length_ += static_cast<int64_t>(now.size());
       if (skip) continue;
       logits_.resize(static_cast<size_t>(logits.values.n_elements()));
@@ -67,8 +74,9 @@ class Sequence {
     return {};
   }
 
-  Status extend(std::span<const int32_t> tokens) {
-    return extend(tokens, model::Batch::Logits::kLast, model::Model::max_batch(), [] { return Status(); });
+  Status extend(std::span<const int32_t> tokens, const std::atomic<bool>* cancelled) {
+    constexpr int64_t kPrefillChunk = 128;  // rows of a layer between two looks at `cancelled`
+    return extend(tokens, model::Batch::Logits::kLast, kPrefillChunk, cancelled, [] { return Status(); });
   }
 
   void forget() {
@@ -171,11 +179,20 @@ Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer:
     }
     if (!request.use_kv_cache) sequence.forget();
     model.backend().reset_counters();
-    TRY(metrics.record_timed(
-        [&] { return sequence.extend(std::span(ids).subspan(static_cast<size_t>(sequence.length()))); }));
+    metrics::Metrics pass;  // counts only once it is whole
+    const auto tokens = std::span(ids).subspan(static_cast<size_t>(sequence.length()));
+    const Status computed = pass.record_timed([&] { return sequence.extend(tokens, cancelled); });
+    if (!computed && computed.error().code == ErrorCode::kCancelled) {
+      result.finish_reason = FinishReason::kCancelled;
+      break;
+    }
+    TRY(computed);
+    metrics.record_forward_share(pass.per_forward().front(), 1);
     if (step > 1) result.decode_cost += model.backend().counters();
-    TRY_ASSIGN(const sampling::Sample sample,
-               sampler.sample(sequence.logits(), ids, static_cast<uint64_t>(ids.size())));
+    const Result<sampling::Sample> drawn =
+        sampler.sample(sequence.logits(), ids, static_cast<uint64_t>(ids.size()));
+    if (!drawn) return in_file(model, drawn.error());
+    const sampling::Sample sample = *drawn;
     ids.push_back(sample.token_id);
     result.ids.push_back(sample.token_id);
     log_token(*tokenizer, result.ids.size(), sample);
@@ -212,8 +229,19 @@ Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, D
   constexpr int64_t kChunk = 64;  // rows of logits held at once
   TRY(check_prompt(model, prompt_ids));
   TRY_ASSIGN(Sequence sequence, Sequence::create(model, kv_type, static_cast<int64_t>(prompt_ids.size())));
-  return sequence.extend(prompt_ids, model::Batch::Logits::kAll, kChunk, [&]() -> Status {
+  int64_t done = 0;
+  return sequence.extend(prompt_ids, model::Batch::Logits::kAll, kChunk, nullptr, [&]() -> Status {
     const std::span<const float> logits = sequence.logits();
+    const auto bad = std::find_if(logits.begin(), logits.end(), [](float l) { return !std::isfinite(l); });
+    if (bad != logits.end()) {
+      const int64_t at = bad - logits.begin();
+      return in_file(model,
+                     make_error(ErrorCode::kRuntime,
+                                "position {}: the logit of token {} is {}, expected a finite number; "
+                                "`inferno inspect --check-tensors` finds damaged weights",
+                                done + at / model.config().vocab_size, at % model.config().vocab_size, *bad));
+    }
+    done = sequence.length();
     return on_logits(logits, static_cast<int64_t>(logits.size()) / model.config().vocab_size);
   });
 }

@@ -49,9 +49,10 @@ struct Generated {
 // Called with the next piece of the text, never empty; false ends generation.
 using OnText = std::function<bool(std::string_view text)>;
 
-// Runs the request. `metrics` receives one record per forward pass: the prompt first, then one for each
-// further token. Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling
-// parameters out of range; kResource when prompt or cache do not fit; kRuntime when logits are not finite.
+// Runs the request. `cancelled` takes effect before the next layer of at most 128 tokens. `metrics` receives
+// one record per forward pass: the prompt first, then one for each further token. Errors: kInvalidArgument
+// for an empty prompt, an id outside the vocabulary or sampling parameters out of range; kResource when
+// prompt or cache do not fit; kRuntime when logits are not finite.
 Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                            const Request& request, metrics::Metrics& metrics, const OnText& on_text = {},
                            const std::atomic<bool>* cancelled = nullptr);

@@ -9,8 +9,10 @@ std::string ArchMetadata::key(std::string_view suffix) const {
 }
 
 Error ArchMetadata::refuse(std::string_view suffix, std::string_view expected, std::string_view found) const {
-  return make_error(ErrorCode::kInvalidFile, "{}: metadata key \"{}\": expected {}, found {}",
-                    escaped(file_.path(), 4096), key(suffix), expected, found);
+  const gguf::Value* value = find(suffix);
+  const std::string place = value == nullptr ? "" : fmt::format("at byte {}: ", value->offset);
+  return make_error(ErrorCode::kInvalidFile, "{}: {}metadata key \"{}\": expected {}, found {}",
+                    escaped(file_.path(), 4096), place, key(suffix), expected, found);
 }
 
 Result<int64_t> ArchMetadata::size(std::string_view suffix, int64_t max) const {

@@ -15,7 +15,7 @@ Tensor shaped(const Tensor& storage, std::initializer_list<int64_t> shape) {
 
 }  // namespace
 
-Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache) {
+Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const std::atomic<bool>* cancelled) {
   const int64_t n = batch.n_tokens();
   CHECK(n > 0 && n <= max_batch(), "a batch of {} tokens", n);
   TRY(reserve_workspace(n, static_cast<int64_t>(batch.logits_indices.size())));
@@ -33,6 +33,10 @@ Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache) {
     b.rope_table({view, c.ropes[i].inv_freq.data(), cos_sin[i]});
   }
   for (size_t i = 0; i < c.layers.size(); ++i) {
+    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+      TRY(b.end_forward());
+      return Error{ErrorCode::kCancelled, "cancelled"};
+    }
     const LayerConfig& layer = c.layers[i];
     const LayerWeights& w = weights_.layers[i];
     const kernels::KvLayerView kv = cache.layer(static_cast<int64_t>(i));

@@ -5,6 +5,16 @@
 #include "base/log.h"
 
 namespace inferno::model {
+namespace {
+
+// Bytes of the activations of one row: what reserve_workspace() allocates for each.
+int64_t workspace_row_bytes(const ModelConfig& c, DType dtype) {
+  const int64_t elements = 3 * c.dim + 2 * (c.max_heads() + c.max_kv_heads()) * c.head_dim +
+                           2 * c.max_hidden_dim() + static_cast<int64_t>(c.ropes.size()) * 2 * c.n_rope_pairs;
+  return static_cast<int64_t>(row_bytes(dtype, static_cast<size_t>(elements)));
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Model>> Model::load(gguf::File file, std::shared_ptr<backend::Backend> backend,
                                            const ProgressFn& progress) {
@@ -12,6 +22,9 @@ Result<std::unique_ptr<Model>> Model::load(gguf::File file, std::shared_ptr<back
   TRY_ASSIGN(model->config_, read_config(model->file_));
   TRY_ASSIGN(model->weights_, load_weights(model->file_, model->config_, *model->backend_, progress));
   const ModelConfig& config = model->config_;
+  constexpr int64_t kMaxWorkspaceBytes = int64_t{256} << 20;
+  const int64_t row = workspace_row_bytes(config, model->backend_->info().activation_dtype);
+  model->max_batch_ = std::clamp<int64_t>(kMaxWorkspaceBytes / row, 1, 512);
   log::event(log::Level::kDebug, "inferno::model", "loaded",
              {{"name", config.name},
               {"architecture", config.arch->name},

@@ -1,6 +1,7 @@
 // Model: a config, its weights, and the one forward pass of all families.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -26,9 +27,12 @@ class Model {
                                              const ProgressFn& progress = {});
 
   // Runs the batch through all layers; keys and values of its positions are added to the cache. At most
-  // max_batch() tokens. Errors: kResource when activations do not fit in memory; kRuntime from the device.
-  Result<Logits> forward(const Batch& batch, kv::KvCache& cache);
-  static constexpr int64_t max_batch() { return 512; }
+  // max_batch() tokens. Errors: kResource when activations cannot be allocated; kCancelled when `cancelled`
+  // became true, which is looked at before each layer; kRuntime from the device.
+  Result<Logits> forward(const Batch& batch, kv::KvCache& cache,
+                         const std::atomic<bool>* cancelled = nullptr);
+  // 512, or as many rows as keep the activations below 256 MiB.
+  int64_t max_batch() const { return max_batch_; }
 
   // What a cache for this model needs.
   kv::Config kv_config(DType dtype, int64_t max_seqs, int64_t max_positions) const;
@@ -62,7 +66,8 @@ class Model {
   std::shared_ptr<backend::Backend> backend_;
   ModelConfig config_;
   Weights weights_;
-  Workspace workspace_;
+  Workspace workspace_;  // grows with the largest batch so far
+  int64_t max_batch_ = 1;
 };
 
 }  // namespace inferno::model

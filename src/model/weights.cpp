@@ -36,8 +36,10 @@ class Loader {
   }
 
   Error refuse(std::string_view name, std::string_view expected, std::string_view found) const {
-    return make_error(ErrorCode::kInvalidFile, "{}: tensor {}: expected {}, found {}",
-                      escaped(file_.path(), 4096), name, expected, found);
+    const gguf::TensorInfo* info = file_.find_tensor(name);
+    const std::string place = info == nullptr ? "" : fmt::format("at byte {}: ", info->file_offset);
+    return make_error(ErrorCode::kInvalidFile, "{}: {}tensor {}: expected {}, found {}",
+                      escaped(file_.path(), 4096), place, name, expected, found);
   }
 
   Result<Tensor> find(const std::string& name, std::initializer_list<int64_t> shape) {

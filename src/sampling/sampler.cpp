@@ -20,11 +20,11 @@ Result<size_t> find_highest(std::span<const float> logits, uint64_t position) {
   size_t highest = 0;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (std::isnan(logits[i]) || logits[i] == kInfinity) {
-      return make_error(
-          ErrorCode::kRuntime,
-          "position {}: the logit of token {} is {}, expected a finite number; the model's weights "
-          "may be damaged",
-          position, i, std::isnan(logits[i]) ? "NaN" : "+inf");
+      return make_error(ErrorCode::kRuntime,
+                        "position {}: the logit of token {} is {}, expected a finite number; `inferno "
+                        "inspect --check-tensors` "
+                        "finds damaged weights, --kv-type f32 rules out keys and values beyond F16",
+                        position, i, std::isnan(logits[i]) ? "NaN" : "+inf");
     }
     if (logits[i] > logits[highest]) highest = i;
   }

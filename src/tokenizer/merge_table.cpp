@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "base/keyed_hash.h"
 #include "base/text.h"
 
 namespace inferno::tokenizer {
@@ -64,9 +65,7 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
 }
 
 size_t MergeTable::first_slot(uint64_t pair) const {
-  // Fibonacci hashing: the high bits of the product depend on all bits of the pair.
-  const uint64_t mixed = (pair ^ (pair >> 29)) * 0x9E3779B97F4A7C15u;
-  return static_cast<size_t>(mixed >> 32) & (slots_.size() - 1);
+  return static_cast<size_t>(keyed_hash(pair)) & (slots_.size() - 1);
 }
 
 bool MergeTable::insert(int32_t left, int32_t right, Merge merge) {

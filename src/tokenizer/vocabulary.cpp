@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 
+#include "base/keyed_hash.h"
 #include "base/text.h"
 #include "tokenizer/unicode.h"
 
@@ -98,7 +99,7 @@ void Vocabulary::build_index() {
   for (int32_t id = 0; id < size(); ++id) {
     const std::string_view token = spelling(id);
     if (token.empty()) continue;
-    size_t slot = std::hash<std::string_view>{}(token)&mask;
+    size_t slot = keyed_hash(token) & mask;
     while (slots_[slot] >= 0 && spelling(slots_[slot]) != token) slot = (slot + 1) & mask;
     if (slots_[slot] < 0) slots_[slot] = id;
   }
@@ -111,7 +112,7 @@ std::string_view Vocabulary::spelling(int32_t id) const {
 
 std::optional<int32_t> Vocabulary::find(std::string_view spelling_wanted) const {
   const size_t mask = slots_.size() - 1;
-  size_t slot = std::hash<std::string_view>{}(spelling_wanted)&mask;
+  size_t slot = keyed_hash(spelling_wanted) & mask;
   while (slots_[slot] >= 0) {
     if (spelling(slots_[slot]) == spelling_wanted) return slots_[slot];
     slot = (slot + 1) & mask;

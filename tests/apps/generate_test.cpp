@@ -178,7 +178,8 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--kv=best", "--kv: expected basic, found \"best\""},
       {"--kv --no-kv", "--no-kv"},
       {"--temprature 1", "\"--temprature\" is not an option here; did you mean --temperature?"},
-      {"--prompt-ids 1,x", "--prompt-ids: expected a whole number from 0 to 2147483647, found \"x\""},
+      {"--prompt-ids 1,x",
+       "--prompt-ids: expected whole numbers from 0 to 2147483647 between commas, found \"x\""},
       {"--prompt-ids 4096", "prompt id 4096 at 0: expected 0 to 4095"},
       {"''", "the prompt is empty"},
   };

@@ -55,7 +55,7 @@ class ScalarBackend final : public Backend {
   // The best of a few passes over memory that is larger than any cache in use.
   Result<Ceilings> measure_ceilings() override {
     constexpr size_t kBytes = size_t{256} << 20;
-    constexpr int kPasses = 4;
+    constexpr int kPasses = 3;
     TRY_ASSIGN(const Buffer buffer, alloc(kBytes));
     std::memset(buffer.data(), 1, kBytes);
     std::chrono::duration<double> best = std::chrono::hours(1);
