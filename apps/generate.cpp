@@ -101,6 +101,22 @@ Result<engine::Request> make_request(const Options& options, const Arguments& ar
   return request;
 }
 
+// Says which options do nothing because the likeliest token is taken anyway.
+void warn_of_idle_options(const sampling::SamplingParams& params) {
+  if (params.temperature > 0) return;
+  const auto idle = [](const char* flag) {
+    warn(fmt::format("{} changes nothing at temperature 0; add -t 1 to draw", flag));
+  };
+  if (params.top_k > 0) idle("--top-k");
+  if (params.top_p < 1) idle("--top-p");
+  if (params.min_p > 0) idle("--min-p");
+}
+
+// Lines of the log would cut the text in pieces where both come to one terminal.
+bool log_shares_the_terminal() {
+  return stdout_is_terminal() && stderr_is_terminal() && log::enabled(log::Level::kInfo, "inferno::decode");
+}
+
 // Generates with the text on stdout as it comes; on a terminal the prompt stands before it.
 Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine::Request& request,
                                  const std::string& prompt, metrics::Metrics& metrics,
@@ -111,6 +127,11 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
     written = true;
     return write_stdout(terminal ? for_terminal(text) : std::string(text));
   };
+  if (log_shares_the_terminal()) {
+    auto generated = engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled);
+    if (generated) write_stdout(dim(for_terminal(prompt), false) + for_terminal(generated->text) + "\n");
+    return generated;
+  }
   if (terminal && !prompt.empty()) written = write_stdout(dim(for_terminal(prompt), false));
   Result<engine::Generated> generated =
       engine::generate(*loaded.model, loaded.tokenizer, request, metrics, write, &cancelled);
@@ -135,6 +156,7 @@ void write_json(const model::LoadedModel& loaded, const engine::Request& request
 Result<int> run(const Options& options) {
   TRY_ASSIGN(const Arguments arguments, understand(options));
   TRY(check_sampling(options.sampling));
+  warn_of_idle_options(options.sampling);
   TRY(kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
@@ -184,7 +206,7 @@ Run setup_generate(CLI::App& app) {
     app.add_option_function<std::string>(
         name, [options](const std::string& text) { options->arguments.push_back(text); }, description);
   };
-  add_argument("MODEL", "A .gguf file; without it the demo model inside runs");
+  add_argument("MODEL", "A .gguf file, or any file that exists; without it the demo model inside runs");
   add_argument("PROMPT", "The text to continue; - reads it from standard input (default: Once upon a time)");
   add_argument("N", "Tokens to generate at most, as -n");
   add_prompt_ids(app, options->prompt_ids, "Token ids instead of PROMPT: 1,2,3");

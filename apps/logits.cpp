@@ -57,6 +57,7 @@ Run setup_logits(CLI::App& app) {
   app.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
       ->required()
       ->type_name("FILE");
+  options->model.kv_type = "f32";  // nothing but the weights shall round
   add_model_options(app, options->model, false);
   app.footer("Example:\n  inferno logits model.gguf --prompt-ids 1,2,3 --kv-type f32 -o logits.npy");
   return [options] {

@@ -86,8 +86,10 @@ int run_inferno(int argc, char** argv) {
   // An unknown word in the place of the sub-command, before anything else is said about the rest.
   const auto is_command = [&](const auto& entry) { return argv[1] == entry.first->get_name(); };
   if (argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
-    return fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", quote(argv[1]),
-                           suggestion(app, argv[1])));
+    const int code = fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}",
+                                     quote(argv[1]), suggestion(app, argv[1])));
+    std::fputs("`inferno --help` shows what there is\n", stderr);
+    return code;
   }
   return parse_and_run(app, argc, argv, [&] {
     for (const auto& [sub, run] : runs) {

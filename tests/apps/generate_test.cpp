@@ -104,6 +104,13 @@ TEST(GenerateCommand, SameSeedSameText) {
   EXPECT_EQ(text_of("-t 1 --top-k 1 -n 32"), kTale);
 }
 
+TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
+  const Finished greedy = generate("-n 2 --top-k 40 --metrics none");
+  EXPECT_EQ(greedy.exit_code, 0);
+  EXPECT_EQ(greedy.err, "warning: --top-k changes nothing at temperature 0; add -t 1 to draw\n");
+  EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
+}
+
 TEST(GenerateCommand, MetricsAreOnStderr) {
   const Finished summary = generate("-n 3");
   for (const char* part : {"\nmetrics:\n time_to_first_token_ms: ", "\n decode_tokens_per_second: ",

@@ -55,7 +55,9 @@ TEST(Executable, WithoutACommandTheHelpIsOnStderr) {
 TEST(Executable, AWordNobodyKnowsGetsTheNearestName) {
   const Finished command = run_program("inferno", "genrate hello");
   EXPECT_EQ(command.exit_code, 2);
-  EXPECT_EQ(command.err, "error: \"genrate\" is not a command of inferno; did you mean generate?\n");
+  EXPECT_EQ(command.err,
+            "error: \"genrate\" is not a command of inferno; did you mean generate?\n"
+            "`inferno --help` shows what there is\n");
   const Finished option = run_program("inferno", "--verson");
   EXPECT_EQ(option.exit_code, 2);
   EXPECT_NE(option.err.find("did you mean --version?"), std::string::npos) << option.err;

@@ -61,6 +61,14 @@ TEST(Output, ATerminalShowsPromptAndTextAndNothingOfTheBar) {
   EXPECT_EQ(on_screen(finished.out), "Once upon a time, there was\n");
 }
 
+// Lines of the log would stand between the pieces of the text.
+TEST(Output, TextThatSharesATerminalWithEventsStandsWhole) {
+  const Finished finished =
+      run_in_terminal("inferno", "generate -n 4 --metrics none", "INFERNO_LOG=info NO_COLOR=1");
+  EXPECT_TRUE(contains(finished.out, "Once upon a time, there was a")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, "step=4")) << finished.out;
+}
+
 TEST(Output, ColourOnlyWhereItIsWanted) {
   EXPECT_TRUE(contains(run_in_terminal("inferno", "generate -n 1").out, "\x1b[2mOnce upon a time\x1b[0m,"));
   EXPECT_TRUE(contains(run_in_terminal("inferno", "nonsense").out, "\x1b[1;31merror:\x1b[0m"));
