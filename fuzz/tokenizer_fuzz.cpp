@@ -1,6 +1,7 @@
 // Tokenizer metadata and text. The first byte picks what the rest is:
 //   even  a GGUF image (its length in the next two bytes, little-endian) and then text for whatever tokenizer
 //   it holds odd   text for a fixed vocabulary of each kind, where decoding must give the text back
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -39,7 +40,9 @@ std::string encode_and_stream(const std::shared_ptr<const Tokenizer>& tokenizer,
     streamed += alone.push(id);
     shown += after_prompt.push(id);
     pieces += tokenizer->piece(id);
-    require(shown.size() == complete_utf8_prefix(pieces));
+    // An unfinished character is at most three bytes long, so the end of the text tells.
+    const size_t from = pieces.size() - std::min<size_t>(pieces.size(), 16);
+    require(shown.size() == from + complete_utf8_prefix(std::string_view(pieces).substr(from)));
   }
   streamed += alone.flush();
   require(streamed == *tokenizer->decode(ids));
