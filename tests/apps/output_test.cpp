@@ -114,7 +114,7 @@ TEST(Output, NamesOfFilesCannotSendControlCharacters) {
 }
 
 TEST(Output, AFullDiskIsSaidAndOne) {
-  const std::string model = INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf";
+  const std::string model = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'";
   for (const auto& [program, arguments] :
        std::vector<std::pair<std::string, std::string>>{{"inferno", "generate -n 3 --metrics none"},
                                                         {"inferno", "generate -n 3 --json"},
@@ -141,7 +141,8 @@ TEST(Output, AReaderThatWentAwayEndsIt) {
   EXPECT_FALSE(finished.killed);
   EXPECT_EQ(finished.err, "");
 
-  RunningProgram inspect("inferno", "inspect --full " INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf");
+  RunningProgram inspect("inferno",
+                         "inspect --full '" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'");
   ASSERT_NE(inspect.read_some(), "");
   inspect.close_output();
   EXPECT_FALSE(inspect.finish().killed);

@@ -42,7 +42,7 @@ TEST(Signals, TheSecondEndsAtOnce) {
 
 TEST(Signals, ModelGenerateKeepsWhatItHasToo) {
   RunningProgram program("model-generate",
-                         INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf Once 500 --no-kv");
+                         "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf' Once 500 --no-kv");
   ASSERT_NE(program.read_some(), "");
   program.send(SIGINT);
   const Finished finished = program.finish();
