@@ -44,6 +44,30 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+TEST_F(Inspect, B10_TrailingBytesAreAWarningOrRefusedWhenStrict) {
+  EXPECT_EQ(run_program("inferno", "inspect --strict " + path_).exit_code, 0);
+  std::ofstream(path_, std::ios::binary | std::ios::app) << std::string(100, 'x');
+  const Finished lenient = run_program("inferno", "inspect " + path_);
+  EXPECT_EQ(lenient.exit_code, 0);
+  EXPECT_TRUE(contains(lenient.err, "belong to no tensor")) << lenient.err;
+  const Finished strict = run_program("inferno", "inspect --strict " + path_);
+  EXPECT_EQ(strict.exit_code, 1);
+  EXPECT_EQ(strict.out, "");
+  EXPECT_TRUE(contains(strict.err, "belong to no tensor")) << strict.err;
+}
+
+TEST_F(Inspect, B14_CheckTensorsReadsEveryWeight) {
+  EXPECT_EQ(run_program("inferno", "inspect --check-tensors " + path_).exit_code, 0);
+  const std::vector<float> bad = {1.0f, std::numeric_limits<float>::infinity()};
+  gguf::Writer writer;
+  writer.add("general.architecture", "test");
+  writer.add_tensor("norm.weight", DType::kF32, std::vector<int64_t>{2}, std::as_bytes(std::span(bad)));
+  ASSERT_TRUE(writer.save(path_).ok());
+  const Finished finished = run_program("inferno", "inspect --check-tensors " + path_);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_TRUE(contains(finished.err, "norm.weight")) << finished.err;
+}
+
 TEST_F(Inspect, ShowsHeaderMetadataTensorsAndTotals) {
   const Finished finished = run_program("inferno", "inspect " + path_);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
