@@ -20,6 +20,9 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
       ->check(one_of({"f16", "f32"}))
       ->capture_default_str()
       ->type_name("TYPE");
+  app.add_flag(
+      "--check-tensors,!--no-check-tensors", options.check_tensors,
+      "Refuse weights that are NaN or infinite; without either, files below 1 GiB are checked and warned of");
   if (!with_kv) return;
   // A flag, so that `--kv PROMPT` leaves the prompt alone: a value comes as --kv=basic only.
   auto* kv = app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
@@ -53,11 +56,16 @@ Result<model::LoadedModel> load_model(const std::string& path, const ModelOption
   }
   TRY_ASSIGN(gguf::File file, path.empty() ? gguf::File::from_memory(demo::model_bytes(), demo::kModelName)
                                            : gguf::File::open(path));
-  for (const std::string& warning : file.warnings()) warn(warning);
   ProgressBar bar;
-  return model::load_from_gguf(
-      std::move(file), std::move(backend),
-      [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
+  model::LoadOptions load;
+  load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };
+  if (options.check_tensors) {
+    load.tensor_check = *options.check_tensors ? model::TensorCheck::kStrict : model::TensorCheck::kNone;
+  }
+  TRY_ASSIGN(model::LoadedModel loaded, model::load_from_gguf(std::move(file), std::move(backend), load));
+  bar.clear();
+  for (const std::string& warning : loaded.warnings) warn(warning);
+  return loaded;
 }
 
 }  // namespace inferno::apps

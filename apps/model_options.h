@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -15,9 +16,10 @@ struct ModelOptions {
   std::string kv = "basic";
   std::string kv_type = "f16";
   bool no_kv = false;
+  std::optional<bool> check_tensors;  // absent: a warning for files below 1 GiB
 };
 
-// --backend and --kv-type; with_kv adds --kv and --no-kv.
+// --backend, --kv-type and --check-tensors; with_kv adds --kv and --no-kv.
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
 
 // F16 or F32; kUnavailable for a cache that is not there.

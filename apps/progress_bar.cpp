@@ -18,8 +18,9 @@ ProgressBar::ProgressBar()
     : enabled_(stderr_is_terminal() && environment::get("TERM").value_or("dumb") != "dumb"),
       next_(std::chrono::steady_clock::now()) {}
 
-ProgressBar::~ProgressBar() {
+void ProgressBar::clear() {
   if (width_ > 0) std::fputs(fmt::format("\r{:{}}\r", "", width_).c_str(), stderr);
+  width_ = 0;
 }
 
 void ProgressBar::show(std::string_view what, uint64_t done, uint64_t total) {

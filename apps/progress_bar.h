@@ -12,12 +12,14 @@ namespace inferno::apps {
 class ProgressBar {
  public:
   ProgressBar();
-  ~ProgressBar();  // clears the line
+  ~ProgressBar() { clear(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   // done of total bytes; redraws at most 20 times a second.
   void show(std::string_view what, uint64_t done, uint64_t total);
+  // Wipes the line, before something else is written.
+  void clear();
 
  private:
   bool enabled_;

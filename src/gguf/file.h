@@ -45,6 +45,10 @@ struct Value {
   uint64_t offset = 0;                         // where the payload begins in the file, for error messages
 };
 
+// Where element `index` of an array (0 of a scalar) begins in the file, for error messages. Linear for
+// strings.
+uint64_t element_offset(const Value& value, uint64_t index);
+
 // Walks an array of strings (or one string) without copying it.
 class StringRange {
  public:

@@ -1,4 +1,5 @@
 // Metadata values as C++ values: the typed accessors of File.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -124,6 +125,12 @@ std::string_view name(ValueType type) {
 
 std::string_view StringRange::Iterator::operator*() const {
   return load_string(at_);
+}
+
+uint64_t element_offset(const Value& value, uint64_t index) {
+  const std::byte* at = value.payload.data();
+  for (uint64_t i = 0; i < std::min(index, value.count); ++i) at += stored_bytes(value.element_type, at);
+  return value.offset + static_cast<uint64_t>(at - value.payload.data());
 }
 
 StringRange::Iterator& StringRange::Iterator::operator++() {

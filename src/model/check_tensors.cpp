@@ -1,60 +1,127 @@
 #include "model/check_tensors.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
+#include <cstddef>
+#include <cstring>
 
 #include "base/text.h"
 #include "kernels/reference/reference.h"
+#include "tensor/quant_blocks.h"
 
 namespace inferno::model {
 namespace {
 
-constexpr size_t kPiece = 1024;  // elements expanded at once: a multiple of every block
+// Where the 16-bit values that decide stand in a block: one that is not finite spoils every element of the
+// block (infinity times zero is NaN), and with finite ones no product can overflow.
+struct ScaleLayout {
+  DType dtype;
+  uint16_t exponent_mask;  // all ones: not finite
+  std::array<uint16_t, 2> offsets;
+};
+constexpr uint16_t kHalf = 0x7c00, kBfloat = 0x7f80;
+constexpr std::array<ScaleLayout, 14> kScales{{
+    {DType::kF16, kHalf, {0, 0}},
+    {DType::kBF16, kBfloat, {0, 0}},
+    {DType::kQ4_0, kHalf, {offsetof(BlockQ4_0, d), offsetof(BlockQ4_0, d)}},
+    {DType::kQ4_1, kHalf, {offsetof(BlockQ4_1, d), offsetof(BlockQ4_1, m)}},
+    {DType::kQ5_0, kHalf, {offsetof(BlockQ5_0, d), offsetof(BlockQ5_0, d)}},
+    {DType::kQ5_1, kHalf, {offsetof(BlockQ5_1, d), offsetof(BlockQ5_1, m)}},
+    {DType::kQ8_0, kHalf, {offsetof(BlockQ8_0, d), offsetof(BlockQ8_0, d)}},
+    {DType::kQ2_K, kHalf, {offsetof(BlockQ2_K, d), offsetof(BlockQ2_K, dmin)}},
+    {DType::kQ3_K, kHalf, {offsetof(BlockQ3_K, d), offsetof(BlockQ3_K, d)}},
+    {DType::kQ4_K, kHalf, {offsetof(BlockQ4_K, d), offsetof(BlockQ4_K, dmin)}},
+    {DType::kQ5_K, kHalf, {offsetof(BlockQ5_K, d), offsetof(BlockQ5_K, dmin)}},
+    {DType::kQ6_K, kHalf, {offsetof(BlockQ6_K, d), offsetof(BlockQ6_K, d)}},
+    {DType::kIQ4_NL, kHalf, {offsetof(BlockIQ4_NL, d), offsetof(BlockIQ4_NL, d)}},
+    {DType::kIQ4_XS, kHalf, {offsetof(BlockIQ4_XS, d), offsetof(BlockIQ4_XS, d)}},
+}};
 
-struct NotFinite {
-  int64_t first;
-  int64_t count;
+struct Span {
+  int64_t first = 0;
+  int64_t count = 0;
+  void add(int64_t begin, int64_t n) {
+    if (count == 0) first = begin;
+    count += n;
+  }
 };
 
-std::optional<NotFinite> find_not_finite(const Tensor& tensor) {
+Span scan_scales(const Tensor& tensor, const ScaleLayout& layout) {
+  const DTypeTraits& t = traits(tensor.dtype);
+  const auto n_blocks = tensor.n_elements() / t.block_elems;
+  const auto* block = tensor.as<const std::byte>();
+  Span found;
+  for (int64_t i = 0; i < n_blocks; ++i, block += t.block_bytes) {
+    bool finite = true;
+    for (const uint16_t offset : layout.offsets) {
+      uint16_t bits;
+      std::memcpy(&bits, block + offset, sizeof(bits));
+      finite &= (bits & layout.exponent_mask) != layout.exponent_mask;
+    }
+    if (!finite) found.add(i * t.block_elems, t.block_elems);
+  }
+  return found;
+}
+
+// Every element as the engine will see it: for formats whose elements decide for themselves.
+Span scan_elements(const Tensor& tensor) {
+  constexpr int64_t kPiece = 1024;  // a multiple of every block
   std::array<float, kPiece> values;
-  NotFinite found{0, 0};
+  Span found;
   const int64_t n = tensor.n_elements();
-  for (int64_t done = 0; done < n; done += static_cast<int64_t>(kPiece)) {
-    const int64_t now = std::min<int64_t>(static_cast<int64_t>(kPiece), n - done);
+  for (int64_t done = 0; done < n; done += kPiece) {
+    const int64_t now = std::min(kPiece, n - done);
     const auto* from = tensor.as<const std::byte>() + row_bytes(tensor.dtype, static_cast<size_t>(done));
     kernels::reference::dequantize(tensor.dtype, from, values.data(), now);
+    bool finite = true;
+    for (int64_t i = 0; i < now; ++i) finite &= std::isfinite(values[static_cast<size_t>(i)]);
+    if (finite) continue;
     for (int64_t i = 0; i < now; ++i) {
-      if (std::isfinite(values[static_cast<size_t>(i)])) continue;
-      if (found.count++ == 0) found.first = done + i;
+      if (!std::isfinite(values[static_cast<size_t>(i)])) found.add(done + i, 1);
     }
   }
-  return found.count > 0 ? std::optional(found) : std::nullopt;
+  return found;
+}
+
+Span scan(const Tensor& tensor) {
+  const auto layout = std::find_if(kScales.begin(), kScales.end(),
+                                   [&](const ScaleLayout& row) { return row.dtype == tensor.dtype; });
+  return layout == kScales.end() ? scan_elements(tensor) : scan_scales(tensor, *layout);
 }
 
 }  // namespace
 
-Status check_tensors(const gguf::File& file, const ProgressFn& progress) {
+std::vector<NotFinite> find_not_finite(const gguf::File& file, const ProgressFn& progress) {
   uint64_t total = 0;
   uint64_t done = 0;
   for (const gguf::TensorInfo& info : file.tensors()) total += info.tensor.bytes();
+  std::vector<NotFinite> all;
   for (const gguf::TensorInfo& info : file.tensors()) {
     if (traits(info.tensor.dtype).is_weight) {
-      if (const auto found = find_not_finite(info.tensor)) {
-        return make_error(
-            ErrorCode::kInvalidFile,
-            "{}: tensor {} (data at byte {}): expected finite numbers, found {} of {} elements that are "
-            "not, the first at {}",
-            escaped(file.path(), 4096), quote(info.name), info.file_offset, found->count,
-            info.tensor.n_elements(), found->first);
-      }
+      const Span found = scan(info.tensor);
+      if (found.count > 0) all.push_back({&info, found.first, found.count});
     }
     done += info.tensor.bytes();
     if (progress) progress("checking", done, total);
   }
-  return {};
+  return all;
+}
+
+std::string describe(const gguf::File& file, const NotFinite& found) {
+  return fmt::format(
+      "{}: tensor {} (data at byte {}): expected finite numbers, found {} of {} elements that are not, the "
+      "first at {}",
+      escaped(file.path(), 4096), quote(found.info->name), found.info->file_offset, found.count,
+      found.info->tensor.n_elements(), found.first);
+}
+
+Status check_tensors(const gguf::File& file, const ProgressFn& progress) {
+  const std::vector<NotFinite> found = find_not_finite(file, progress);
+  if (found.empty()) return {};
+  return Error{ErrorCode::kInvalidFile, describe(file, found.front())};
 }
 
 }  // namespace inferno::model

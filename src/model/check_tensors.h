@@ -1,14 +1,31 @@
 // Reading every weight of a file for values that no weight may have: what a damaged or hostile file holds.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
 
 namespace inferno::model {
 
-// kInvalidFile naming the first tensor with a NaN or infinity (a block's scale included), its element, and
-// how many of its elements are not finite. Reads all weights: seconds per gigabyte.
+// A tensor with elements that are NaN or infinite.
+struct NotFinite {
+  const gguf::TensorInfo* info;  // of the file
+  int64_t first;                 // index of the first such element
+  int64_t count;                 // how many there are; all of a block whose scale is not finite
+};
+
+// Reads all weights, at about the speed of memory: of quantized blocks only the scales, which decide.
+// In file order.
+std::vector<NotFinite> find_not_finite(const gguf::File& file, const ProgressFn& progress = {});
+
+// "FILE: tensor NAME (data at byte N): expected finite numbers, found …"
+std::string describe(const gguf::File& file, const NotFinite& found);
+
+// kInvalidFile with the first that is found.
 Status check_tensors(const gguf::File& file, const ProgressFn& progress = {});
 
 }  // namespace inferno::model

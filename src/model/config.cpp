@@ -24,8 +24,11 @@ Result<const ArchRow*> read_arch(const gguf::File& file) {
   if (arch == nullptr) {
     std::vector<std::string_view> known;
     for (const ArchRow& row : arch_table()) known.push_back(row.name);
-    return make_error(ErrorCode::kInvalidFile, "{}: general.architecture: expected one of {}, found \"{}\"",
-                      escaped(file.path(), 4096), fmt::join(known, ", "), escaped(name));
+    return make_error(
+        ErrorCode::kInvalidFile,
+        "{}: at byte {}: metadata key \"general.architecture\": expected one of {}, found \"{}\"",
+        escaped(file.path(), 4096), file.find("general.architecture")->offset, fmt::join(known, ", "),
+        escaped(name));
   }
   return arch;
 }
@@ -182,8 +185,10 @@ Result<int64_t> read_vocab_size(const ArchMetadata& metadata) {
   TRY_ASSIGN(const gguf::StringRange tokens, metadata.file().meta_strings("tokenizer.ggml.tokens"));
   const auto vocab_size = static_cast<int64_t>(tokens.size());
   if (vocab_size == 0) {
-    return make_error(ErrorCode::kInvalidFile, "{}: tokenizer.ggml.tokens: expected tokens, found none",
-                      escaped(metadata.file().path(), 4096));
+    return make_error(ErrorCode::kInvalidFile,
+                      "{}: at byte {}: metadata key \"tokenizer.ggml.tokens\": expected tokens, found none",
+                      escaped(metadata.file().path(), 4096),
+                      metadata.file().find("tokenizer.ggml.tokens")->offset);
   }
   TRY_ASSIGN(const int64_t stated, metadata.size_or("vocab_size", INT32_MAX, vocab_size));
   if (stated != vocab_size) {

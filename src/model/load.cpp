@@ -1,20 +1,46 @@
 #include "model/load.h"
 
+#include "model/check_tensors.h"
+
 namespace inferno::model {
+namespace {
+
+constexpr uint64_t kCheckedBytes = uint64_t{1} << 30;  // reading more is left to those who ask for it
+
+Status check(const gguf::File& file, const LoadOptions& options, std::vector<std::string>& warnings) {
+  switch (options.tensor_check) {
+    case TensorCheck::kNone:
+      return {};
+    case TensorCheck::kStrict:
+      return check_tensors(file, options.progress);
+    case TensorCheck::kAuto:
+      break;
+  }
+  if (file.file_bytes() >= kCheckedBytes) return {};
+  const std::vector<NotFinite> found = find_not_finite(file, options.progress);
+  if (found.empty()) return {};
+  warnings.push_back(describe(file, found.front()));
+  if (found.size() > 1) warnings.back() += fmt::format(" (and in {} more tensors)", found.size() - 1);
+  return {};
+}
+
+}  // namespace
 
 Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Backend> backend,
-                                   const ProgressFn& progress) {
+                                   const LoadOptions& options) {
   LoadedModel loaded;
+  loaded.warnings = file.warnings();
+  TRY(check(file, options, loaded.warnings));
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
-  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), progress));
+  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress));
   TRY_ASSIGN(loaded.tokenizer, tokenizer::Tokenizer::from_gguf(loaded.model->file()));
   return loaded;
 }
 
 Result<LoadedModel> load_from_gguf_path(const std::string& path, std::shared_ptr<backend::Backend> backend,
-                                        const ProgressFn& progress) {
+                                        const LoadOptions& options) {
   TRY_ASSIGN(gguf::File file, gguf::File::open(path));
-  return load_from_gguf(std::move(file), std::move(backend), progress);
+  return load_from_gguf(std::move(file), std::move(backend), options);
 }
 
 }  // namespace inferno::model

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "base/progress.h"
@@ -12,15 +13,29 @@
 
 namespace inferno::model {
 
+// Whether all weights are read for NaN and infinity first.
+enum class TensorCheck {
+  kAuto,    // files below 1 GiB are; what is found is a warning
+  kNone,    // no
+  kStrict,  // yes; what is found is kInvalidFile
+};
+
+struct LoadOptions {
+  TensorCheck tensor_check = TensorCheck::kAuto;
+  ProgressFn progress;
+};
+
 struct LoadedModel {
   std::unique_ptr<Model> model;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  // What the caller should show: those of the file, and of the weights.
+  std::vector<std::string> warnings;
 };
 
 Result<LoadedModel> load_from_gguf_path(const std::string& path, std::shared_ptr<backend::Backend> backend,
-                                        const ProgressFn& progress = {});
+                                        const LoadOptions& options = {});
 // Of a file that is already open, embedded ones included.
 Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Backend> backend,
-                                   const ProgressFn& progress = {});
+                                   const LoadOptions& options = {});
 
 }  // namespace inferno::model

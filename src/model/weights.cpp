@@ -62,11 +62,11 @@ class Loader {
   Status check_all_taken() const {
     for (const gguf::TensorInfo& info : file_.tensors()) {
       if (taken_.count(info.name) == 0) {
-        return make_error(
-            ErrorCode::kInvalidFile,
-            "{}: tensor {} has no place in this architecture: its layers, biases or norms differ from "
-            "what is supported",
-            escaped(file_.path(), 4096), quote(info.name));
+        return make_error(ErrorCode::kInvalidFile,
+                          "{}: at byte {}: tensor {} has no place in this architecture: its layers, biases "
+                          "or norms differ from "
+                          "what is supported",
+                          escaped(file_.path(), 4096), info.file_offset, quote(info.name));
       }
     }
     return {};

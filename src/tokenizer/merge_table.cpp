@@ -26,15 +26,15 @@ Result<ResolvedMerge> resolve(const gguf::File& file, const Vocabulary& vocabula
   const size_t space = merge.find(' ');
   if (space == std::string_view::npos || space == 0 || space + 1 == merge.size() ||
       merge.find(' ', space + 1) != std::string_view::npos) {
-    return invalid_key(file, kMergesKey, "[{}] \"{}\" is not two tokens separated by one space", index,
-                       escaped(merge));
+    return invalid_element(file, kMergesKey, index, "\"{}\" is not two tokens separated by one space",
+                           escaped(merge));
   }
   std::string product(merge.substr(0, space));
   product += merge.substr(space + 1);
   const auto id_of = [&](std::string_view token, const char* role) -> Result<int32_t> {
     if (const std::optional<int32_t> id = vocabulary.find(token)) return *id;
-    return invalid_key(file, kMergesKey, "[{}] \"{}\": its {} \"{}\" is not in tokenizer.ggml.tokens", index,
-                       escaped(merge), role, escaped(token));
+    return invalid_element(file, kMergesKey, index, "\"{}\": its {} \"{}\" is not in tokenizer.ggml.tokens",
+                           escaped(merge), role, escaped(token));
   };
   ResolvedMerge resolved{};
   TRY_ASSIGN(resolved.left, id_of(merge.substr(0, space), "left part"));
@@ -57,7 +57,7 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
   for (const std::string_view merge : merges) {
     TRY_ASSIGN(const ResolvedMerge resolved, resolve(file, vocabulary, rank, merge));
     if (!table.insert(resolved.left, resolved.right, {rank, resolved.product})) {
-      return invalid_key(file, kMergesKey, "[{}] \"{}\" stands there twice", rank, escaped(merge));
+      return invalid_element(file, kMergesKey, rank, "\"{}\" stands there twice", escaped(merge));
     }
     ++rank;
   }

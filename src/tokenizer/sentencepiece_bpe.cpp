@@ -86,12 +86,12 @@ Status SentencePieceBpe::load_byte_tokens(const gguf::File& file) {
     const std::string_view spelling = vocabulary_->spelling(id);
     const std::optional<uint8_t> byte = byte_of(spelling);
     if (!byte) {
-      return invalid_key(file, kTokensKey, "[{}] \"{}\" has type BYTE, expected <0x00> to <0xFF>", id,
-                         escaped(spelling));
+      return invalid_element(file, kTokensKey, id, "\"{}\" has type BYTE, expected <0x00> to <0xFF>",
+                             escaped(spelling));
     }
     if (byte_ids_[*byte] >= 0) {
-      return invalid_key(file, kTokensKey, "[{}] \"{}\" is the same byte as [{}]", id, escaped(spelling),
-                         byte_ids_[*byte]);
+      return invalid_element(file, kTokensKey, id, "\"{}\" is the same byte as [{}]", escaped(spelling),
+                             byte_ids_[*byte]);
     }
     byte_ids_[*byte] = id;
     ++n_found;

@@ -58,7 +58,7 @@ Status Vocabulary::load_tokens(const gguf::File& file) {
   begins_.reserve(tokens.size() + 1);
   for (const std::string_view token : tokens) {
     if (valid_utf8_length(token) != token.size()) {
-      return invalid_key(file, kTokensKey, "[{}] \"{}\" is not valid UTF-8", begins_.size(), escaped(token));
+      return invalid_element(file, kTokensKey, begins_.size(), "\"{}\" is not valid UTF-8", escaped(token));
     }
     begins_.push_back(arena_.size());
     arena_ += token;
@@ -73,8 +73,8 @@ Status Vocabulary::load_types(const gguf::File& file) {
   types_.reserve(types.size());
   for (const int32_t type : types) {
     if (type < static_cast<int32_t>(TokenType::kNormal) || type > static_cast<int32_t>(TokenType::kByte)) {
-      return invalid_key(file, kTypesKey, "[{}] is {}, expected a token type from 1 to 6", types_.size(),
-                         type);
+      return invalid_element(file, kTypesKey, types_.size(), "is {}, expected a token type from 1 to 6",
+                             type);
     }
     types_.push_back(static_cast<TokenType>(type));
   }
@@ -86,8 +86,8 @@ Status Vocabulary::check_lengths(const gguf::File& file) const {
     const size_t length = spelling(id).size();
     const size_t limit = is_matched_in_text(type(id)) ? kMaxMatchedTokenBytes : kMaxTokenBytes;
     if (length > limit) {
-      return invalid_key(file, kTokensKey, "[{}] has {} bytes, at most {} are allowed for its type", id,
-                         length, limit);
+      return invalid_element(file, kTokensKey, id, "has {} bytes, at most {} are allowed for its type",
+                             length, limit);
     }
   }
   return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/text.h"
 #include "gguf/file.h"
 
 namespace inferno::tokenizer {
@@ -57,8 +58,16 @@ template <class... Args>
 Error invalid_key(const gguf::File& file, std::string_view key, fmt::format_string<Args...> format,
                   Args&&... args) {
   const gguf::Value* value = file.find(key);
-  return make_error(ErrorCode::kInvalidFile, "{}: {}{}: {}", file.path(), key,
+  return make_error(ErrorCode::kInvalidFile, "{}: {}{}: {}", escaped(file.path(), 4096), key,
                     value == nullptr ? "" : fmt::format(" at byte {}", value->offset),
+                    fmt::format(format, std::forward<Args>(args)...));
+}
+// An error about one element of an array that is there: "FILE: KEY[INDEX] at byte OFFSET: …".
+template <class... Args>
+Error invalid_element(const gguf::File& file, std::string_view key, uint64_t index,
+                      fmt::format_string<Args...> format, Args&&... args) {
+  return make_error(ErrorCode::kInvalidFile, "{}: {}[{}] at byte {}: {}", escaped(file.path(), 4096), key,
+                    index, gguf::element_offset(*file.find(key), index),
                     fmt::format(format, std::forward<Args>(args)...));
 }
 

@@ -103,6 +103,18 @@ TEST_F(GgufValue, FloatsConvertBothWays) {
   EXPECT_EQ(*file_.meta<float>("f64"), 1e-6f);
 }
 
+TEST_F(GgufValue, ElementsAreFoundInTheFile) {
+  const auto text_at = [&](uint64_t offset, size_t n) {
+    return std::string(reinterpret_cast<const char*>(bytes_.data() + offset), n);
+  };
+  const gguf::Value& strings = *file_.find("strings");
+  EXPECT_EQ(text_at(gguf::element_offset(strings, 2) + 8, 3), "ccc");
+  EXPECT_EQ(gguf::element_offset(strings, 1), strings.offset + 8 + 1);
+  const gguf::Value& ints = *file_.find("ints");
+  EXPECT_EQ(gguf::element_offset(ints, 0), ints.offset);
+  EXPECT_EQ(text_at(gguf::element_offset(ints, 1), 2), "\xfe\xff");
+}
+
 TEST_F(GgufValue, ArraysConvertEachElement) {
   EXPECT_EQ(*file_.meta_array<int32_t>("ints"), (std::vector<int32_t>{1, -2, 3}));
   EXPECT_EQ(*file_.meta_array<float>("floats"), (std::vector<float>{1.5f, -2.5f}));

@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
+#include <random>
 
+#include "gguf/writer.h"
+#include "kernels/reference/reference.h"
+#include "model/load.h"
 #include "models/demo/demo_model.h"
 #include "support/tiny_model.h"
 
@@ -39,6 +45,61 @@ TEST(CheckTensors, B12_AScaleThatIsNotFiniteIsSeen) {
   EXPECT_NE(status.error().message.find("\"blk.2.ffn_down.weight\""), std::string::npos)
       << status.error().message;
   EXPECT_NE(status.error().message.find("found 32 of"), std::string::npos) << status.error().message;
+}
+
+// A block is judged by its scales alone; the definition of the format judges every element.
+TEST(CheckTensors, ScalesDecideAsTheElementsThemselvesDo) {
+  for (uint32_t id = 0; id < 64; ++id) {
+    const DTypeTraits* t = find_dtype(id);
+    if (t == nullptr || !t->is_weight) continue;
+    SCOPED_TRACE(t->name);
+    constexpr int64_t kRow = 256, kRows = 300;
+    std::mt19937 random(id);
+    std::vector<std::byte> data(row_bytes(t->dtype, kRow * kRows));
+    for (std::byte& byte : data) byte = static_cast<std::byte>(random());
+    std::vector<float> values(static_cast<size_t>(kRow * kRows));
+    kernels::reference::dequantize(t->dtype, data.data(), values.data(), kRow * kRows);
+    const auto not_finite = [](float value) { return !std::isfinite(value); };
+    const auto count = std::count_if(values.begin(), values.end(), not_finite);
+    const auto first = std::find_if(values.begin(), values.end(), not_finite) - values.begin();
+
+    gguf::Writer writer;
+    writer.add("general.architecture", "test");
+    writer.add_tensor("w", t->dtype, std::vector<int64_t>{kRows, kRow}, data);
+    const std::vector<std::byte> image = writer.bytes();
+    const auto file = gguf::File::from_memory(image, "random.gguf");
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    const std::vector<model::NotFinite> found = model::find_not_finite(*file);
+    ASSERT_EQ(found.empty(), count == 0);
+    EXPECT_GT(count, 0) << "random bytes should hold a NaN or infinity";
+    if (found.empty()) continue;
+    EXPECT_EQ(found[0].count, count);
+    EXPECT_EQ(found[0].first, first);
+  }
+}
+
+TEST(CheckTensors, B14_LoadingWarnsRefusesOrIsSilentAsAsked) {
+  test::TinyModel tiny({});
+  tiny.tensors["blk.0.ffn_up.weight"].values[3] = std::numeric_limits<float>::quiet_NaN();
+  tiny.tensors["blk.1.ffn_up.weight"].values[0] = std::numeric_limits<float>::infinity();
+  const auto bytes = tiny.bytes();
+  const auto load = [&](model::TensorCheck check) {
+    model::LoadOptions options;
+    options.tensor_check = check;
+    return model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"),
+                                 *backend::create_backend("scalar"), options);
+  };
+  const auto warned = load(model::TensorCheck::kAuto);
+  ASSERT_TRUE(warned.ok()) << warned.error().message;
+  ASSERT_EQ(warned->warnings.size(), 1u);
+  EXPECT_NE(warned->warnings[0].find("\"blk.0.ffn_up.weight\""), std::string::npos) << warned->warnings[0];
+  EXPECT_NE(warned->warnings[0].find("1 more tensors"), std::string::npos) << warned->warnings[0];
+  const auto silent = load(model::TensorCheck::kNone);
+  ASSERT_TRUE(silent.ok());
+  EXPECT_TRUE(silent->warnings.empty());
+  const auto refused = load(model::TensorCheck::kStrict);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidFile);
 }
 
 }  // namespace

@@ -27,19 +27,20 @@ TEST(MergeTable, TheRankIsThePlaceInTheFile) {
   EXPECT_LT(merges->find(v.id("h"), v.id("h")).id, 0);
 }
 
+constexpr const char* kMerges = "tokenizer.ggml.merges";
+
 TEST(MergeTable, RefusesWhatIsNotTwoParts) {  // D3
   for (const char* merge : {"", " ", "he", "he ", " he", "h e l", "he  ll", "a a "}) {
     TinyVocabulary v = byte_level_vocabulary();
     v.merges.insert(v.merges.begin() + 3, merge);
-    EXPECT_REFUSED(v, fmt::format("[3] \"{}\" is not two tokens separated by one space", merge));
-    EXPECT_REFUSED(v, "tokenizer.ggml.merges at byte");
+    EXPECT_REFUSED_AT(v, kMerges, 3, fmt::format("\"{}\" is not two tokens separated by one space", merge));
   }
 }
 
 TEST(MergeTable, RefusesPartsAndProductsThatAreNotTokens) {  // D3
   TinyVocabulary v = byte_level_vocabulary();
   v.merges.push_back("xyz a");
-  EXPECT_REFUSED(v, "[13] \"xyz a\": its left part \"xyz\" is not in tokenizer.ggml.tokens");
+  EXPECT_REFUSED_AT(v, kMerges, 13, "\"xyz a\": its left part \"xyz\" is not in tokenizer.ggml.tokens");
   v.merges.back() = "a xyz";
   EXPECT_REFUSED(v, "its right part \"xyz\"");
   v.merges.back() = "a b";
@@ -49,7 +50,7 @@ TEST(MergeTable, RefusesPartsAndProductsThatAreNotTokens) {  // D3
 TEST(MergeTable, RefusesDuplicates) {  // D3
   TinyVocabulary v = byte_level_vocabulary();
   v.merges.push_back(v.merges[1]);
-  EXPECT_REFUSED(v, "[13] \"l l\" stands there twice");
+  EXPECT_REFUSED_AT(v, kMerges, 13, "\"l l\" stands there twice");
 }
 
 TEST(MergeTable, RefusesMissingMerges) {

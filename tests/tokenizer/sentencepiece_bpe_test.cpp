@@ -106,11 +106,12 @@ TEST(SentencePieceBpe, RefusesBadByteTokens) {  // D4
   for (const char* spelling : {"<0x-1>", "<0xGG>", "<0x1FF>", "<0x>", "0x0A", "<0x0A", "<0X0A>", ""}) {
     TinyVocabulary v = sentencepiece_vocabulary();
     v.tokens[13] = spelling;  // <0x0A>
-    EXPECT_REFUSED(v, fmt::format("[13] \"{}\" has type BYTE, expected <0x00> to <0xFF>", spelling));
+    EXPECT_REFUSED_AT(v, "tokenizer.ggml.tokens", 13,
+                      fmt::format("\"{}\" has type BYTE, expected <0x00> to <0xFF>", spelling));
   }
   TinyVocabulary v = sentencepiece_vocabulary();
   v.tokens[13] = "<0x0B>";
-  EXPECT_REFUSED(v, "[14] \"<0x0B>\" is the same byte as [13]");
+  EXPECT_REFUSED_AT(v, "tokenizer.ggml.tokens", 14, "\"<0x0B>\" is the same byte as [13]");
   v = sentencepiece_vocabulary();
   v.types[13] = static_cast<int32_t>(TokenType::kNormal);
   EXPECT_REFUSED(v, "255 of the 256 byte tokens are there, <0x0A> is missing");

@@ -66,7 +66,7 @@ TEST(Vocabulary, RefusesTypesThatDoNotExist) {
   for (const int32_t type : {-1, 0, 7, 1 << 30}) {
     TinyVocabulary v = byte_level_vocabulary();
     v.types[5] = type;
-    EXPECT_REFUSED(v, "[5] is " + std::to_string(type));
+    EXPECT_REFUSED_AT(v, "tokenizer.ggml.token_type", 5, "is " + std::to_string(type));
   }
 }
 
@@ -81,10 +81,7 @@ TEST(Vocabulary, RefusesVeryLongTokens) {  // D5
   v.add(std::string(16 * 1024, 'x'));
   EXPECT_TRUE(v.load());
   const int32_t long_id = v.add(std::string(16 * 1024 + 1, 'x'));
-  EXPECT_REFUSED(
-      v,
-      fmt::format("tokens at byte {}: [{}] has 16385 bytes",
-                  gguf::File::from_memory(v.image(), "x")->find("tokenizer.ggml.tokens")->offset, long_id));
+  EXPECT_REFUSED_AT(v, "tokenizer.ggml.tokens", static_cast<uint64_t>(long_id), "has 16385 bytes");
   v = byte_level_vocabulary();
   v.add(std::string(1025, 'x'), TokenType::kControl);
   EXPECT_REFUSED(v, "has 1025 bytes, at most 1024 are allowed for its type");
