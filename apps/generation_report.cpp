@@ -30,7 +30,8 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
                       .peak_gb_per_s = std::nullopt,
                       .threads = backend.info().threads};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
-  if (const auto ceilings = backend.measure_ceilings()) bandwidth.peak_gb_per_s = ceilings->read_gb_per_s;
+  if (const auto ceilings = backend.measure_ceilings())
+    bandwidth.peak_gb_per_s = ceilings->read(backend.info().threads);
   return bandwidth;
 }
 

@@ -1,10 +1,24 @@
 #include "backend/backend.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "backend/cost.h"
 
 namespace inferno::backend {
+
+double Ceilings::read(unsigned threads) const {
+  if (read_gb_per_s.empty() || threads == 0) return 0;
+  return read_gb_per_s[std::min<size_t>(threads, read_gb_per_s.size()) - 1];
+}
+
+double Ceilings::peak(std::string_view arithmetic, unsigned threads) const {
+  double best = 0;
+  for (const Peak& p : peaks) {
+    if (p.arithmetic == arithmetic && p.threads == threads) best = std::max(best, p.gops);
+  }
+  return best;
+}
 
 template <class F>
 void Backend::run(const char* name, const metrics::Cost& cost, F&& operation) {

@@ -23,9 +23,24 @@ struct DeviceInfo {
   DType activation_dtype = DType::kF32;  // of x, q, k, v … and of the logits
 };
 
-// What the machine can do at best, measured in this process.
+// What the machine can do at best, measured on the spot.
 struct Ceilings {
-  double read_gb_per_s = 0;  // reading memory that no cache holds, with info().threads threads
+  // Multiply-adds count as two operations.
+  struct Peak {
+    std::string arithmetic;  // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products into int32
+    std::string isa;         // "avx512-vnni"
+    unsigned threads = 1;
+    double gops = 0;  // 10^9 operations a second
+  };
+  // Reading memory that no cache holds: GB/s with 1, 2, … threads.
+  std::vector<double> read_gb_per_s;
+  std::vector<Peak> peaks;
+  double clock_ghz = 0;  // of a busy core, from a chain of dependent additions
+
+  // With `threads` threads, or as many as were measured.
+  double read(unsigned threads) const;
+  // The best ISA's; 0 when there is none for that arithmetic.
+  double peak(std::string_view arithmetic, unsigned threads) const;
 };
 
 class Backend {

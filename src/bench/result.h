@@ -1,0 +1,70 @@
+// What a run of the generation benchmark measured: plain data, as the clock gave it. Everything that is
+// derived from it (medians, rates, shares of ceilings) is in figures.h.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "bench/suite.h"
+#include "metrics/profile.h"
+
+namespace inferno::bench {
+
+using Nanoseconds = std::chrono::nanoseconds;
+
+// One timed request of forced length. The five parts sum to the wall time: `other` is what is left.
+struct Trial {
+  Nanoseconds wall{0};            // from the request being handed in to its last token's text
+  Nanoseconds prefill{0};         // the forward pass over the prompt
+  Nanoseconds decode{0};          // all later forward passes
+  Nanoseconds sampling{0};        // logits to token, the first included
+  Nanoseconds detokenization{0};  // token to text
+  Nanoseconds other{0};
+
+  Nanoseconds ttft{0};             // from the request being handed in to the first token leaving the sampler
+  std::vector<Nanoseconds> steps;  // of each later token: from the token before it to it leaving the sampler
+  int64_t generated_tokens = 0;    // 1 + steps.size()
+  metrics::Cost prefill_cost, decode_cost;  // the least to move and compute, counted by the backend
+};
+
+struct ConfigResult {
+  Config config;
+  int64_t prompt_tokens = 0;  // as run
+  // Fewer than asked for when --max-seconds ended the run; max_new_tokens may be cut as well, and is said so.
+  int64_t max_new_tokens = 0;
+  bool cut = false;
+  std::vector<Trial> trials;  // in the order they ran; warm-up runs are not among them
+  int warmup_runs = 0;
+  uint64_t cache_bytes = 0;      // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)
+  uint64_t peak_host_bytes = 0;  // highest resident set of the process so far
+  std::optional<uint64_t> peak_gpu_bytes;
+};
+
+// Where and with what it ran: the same for all configs of a report.
+struct Setting {
+  std::string model;       // "qwen3-0.6b"; what stands in file names is slug(model)
+  std::string model_path;  // as given: a path's last component, "synthetic:…" or "demo"
+  std::string dtype;       // of the weights: "Q8_0"
+  std::string kv_type;     // "F16"
+  bool use_kv_cache = true;
+  std::string suite;  // "quick", "standard", "full" or "custom"
+  uint64_t seed = 42;
+  backend::DeviceInfo device;
+  std::string device_name;  // "AMD EPYC …", "NVIDIA H200"
+  backend::Ceilings ceilings;
+  std::string engine_version;
+  std::string git_revision;  // of the build; "-dirty" appended; empty outside a repository
+  std::string timestamp;     // UTC, ISO 8601
+  uint64_t model_bytes = 0;  // of all weights
+};
+
+struct Report {
+  Setting setting;
+  std::vector<ConfigResult> results;
+};
+
+}  // namespace inferno::bench
