@@ -10,11 +10,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+
 namespace inferno::metrics {
 
 class Metrics {
  public:
   using Duration = std::chrono::nanoseconds;
+
+  // `clock` must outlive the metrics and their copies.
+  explicit Metrics(const Clock& clock) : clock_(&clock) {}
+  Metrics() : Metrics(steady_clock()) {}
 
   // Runs f, records how long it took, returns what it returned. If f throws, nothing is recorded: a pass that
   // did not finish made no token.
@@ -24,9 +30,9 @@ class Metrics {
     struct Recorder {  // records on return by value (movable or not), by reference and of void alike
       Metrics& metrics;
       int exceptions = std::uncaught_exceptions();
-      std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+      std::chrono::steady_clock::time_point start = metrics.clock_->now();
       ~Recorder() {
-        const auto end = std::chrono::steady_clock::now();
+        const auto end = metrics.clock_->now();
         if (std::uncaught_exceptions() == exceptions) metrics.per_forward_.push_back(end - start);
       }
     } recorder{*this};
@@ -36,6 +42,7 @@ class Metrics {
   // One sequence's share of a pass that served batch_size sequences; a batch of 0 records nothing.
   void record_forward_share(Duration batch_wall, size_t batch_size);
 
+  const Clock& clock() const { return *clock_; }
   const std::vector<Duration>& per_forward() const { return per_forward_; }
   // Milliseconds of the first pass; nullopt before there is one.
   std::optional<double> time_to_first_token_ms() const;
@@ -53,6 +60,7 @@ class Metrics {
   // Sees to it that one more push_back does not allocate.
   void make_room();
 
+  const Clock* clock_;
   std::vector<Duration> per_forward_;
 };
 

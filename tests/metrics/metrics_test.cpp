@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <type_traits>
 
+#include "support/fake_clock.h"
+
 namespace inferno::metrics {
 namespace {
 
@@ -67,6 +69,15 @@ TEST(Metrics, RecordTimedReturnsWhatThePassReturned) {
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(metrics.per_forward().size(), 5u);
   for (const Metrics::Duration duration : metrics.per_forward()) EXPECT_GE(duration, 0ns);
+}
+
+TEST(Metrics, APassTakesAsLongAsItsClockSays) {
+  test::FakeClock clock;
+  Metrics metrics(clock);
+  metrics.record_timed([&] { clock.advance(4ms); });
+  clock.advance(1s);
+  metrics.record_timed([&] { clock.advance(250us); });
+  EXPECT_EQ(metrics.per_forward(), (std::vector<Metrics::Duration>{4ms, 250us}));
 }
 
 TEST(Metrics, APassThatThrowsIsNotRecorded) {
