@@ -1,4 +1,4 @@
-// Generation: one request from prompt ids to text, greedy or sampled, streaming as it goes.
+// Generation of one request from prompt ids to text, greedy or sampled: an Engine that has it to itself.
 #pragma once
 
 #include <atomic>
@@ -6,56 +6,20 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
-#include "metrics/metrics.h"
-#include "metrics/profile.h"
-#include "model/model.h"
-#include "sampling/sampler.h"
-#include "tokenizer/tokenizer.h"
+#include "engine/engine.h"
 
 namespace inferno::engine {
 
-struct Request {
-  std::vector<int32_t> prompt_ids;
-  int64_t max_new_tokens = 20;
-  sampling::SamplingParams sampling;
-  std::vector<std::string> stop;  // generation ends before the first of these in the text
-  bool ignore_end = false;        // go on after an end-of-sequence token
-  bool use_kv_cache =
-      true;  // false: the whole sequence is computed anew for every token; same tokens, bit for bit
-  DType kv_type = DType::kF16;  // F16 or F32
-};
-
-enum class FinishReason {
-  kEnd,        // an end-of-sequence token
-  kStop,       // a stop string
-  kLength,     // max_new_tokens
-  kContext,    // the model's context is full
-  kCancelled,  // by the caller
-};
-std::string_view name(FinishReason reason);
-
-struct Generated {
-  std::vector<int32_t> ids;  // the end-of-sequence token included
-  std::string text;          // of the ids, without end-of-sequence and without what a stop string cut off
-  FinishReason finish_reason = FinishReason::kLength;
-  metrics::Cost decode_cost;  // of the decode passes together
-};
-
-// Called with the next piece of the text, never empty; false ends generation.
-using OnText = std::function<bool(std::string_view text)>;
-
-// Runs the request. `cancelled` takes effect before the next layer of at most 128 tokens. `metrics` receives
-// one record per forward pass: the prompt first, then one for each further token. Errors: kInvalidArgument
-// for an empty prompt, an id outside the vocabulary or sampling parameters out of range; kResource when
-// prompt or cache do not fit; kRuntime when logits are not finite.
+// Runs the request. `metrics` receives one record per forward pass: the prompt first, then one for each
+// further token, also when it ends in an error; `serving`, if given, becomes the engine's metrics. Errors:
+// those of Engine::submit and Engine::take.
 Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                            const Request& request, metrics::Metrics& metrics, const OnText& on_text = {},
-                           const std::atomic<bool>* cancelled = nullptr);
+                           const std::atomic<bool>* cancelled = nullptr,
+                           metrics::ServingMetrics* serving = nullptr);
 
 // Greedy: the likeliest token at each step, until an end-of-sequence token or max_new_tokens. Prompt and new
 // ids.

@@ -1,0 +1,64 @@
+#include "engine/context.h"
+
+#include "base/text.h"
+#include "kv/basic_kv_cache.h"
+
+namespace inferno::engine {
+namespace {
+
+constexpr int32_t kSequence = 0;  // the only one of its cache
+
+}  // namespace
+
+Result<Context> Context::create(model::Model& model, DType kv_type, int64_t max_positions) {
+  TRY_ASSIGN(auto cache,
+             kv::BasicKvCache::create(model.backend(), model.kv_config(kv_type, 1, max_positions)));
+  return Context(model, std::move(cache));
+}
+
+Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache)
+    : model_(&model), cache_(std::move(cache)) {}
+
+Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
+                        const std::atomic<bool>* cancelled) {
+  TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
+  batch_.clear();
+  batch_.append(*cache_, kSequence, tokens, length_, wanted);
+  TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
+  if (wanted != model::Batch::Logits::kNone) {
+    logits_.resize(static_cast<size_t>(logits.values.n_elements()));
+    TRY(model_->backend().download(logits_.data(), logits.values.data, logits.values.bytes()));
+  }
+  length_ += static_cast<int64_t>(tokens.size());
+  return {};
+}
+
+void Context::clear() {
+  cache_->truncate(kSequence, 0);
+  length_ = 0;
+}
+
+Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_ids) {
+  const model::ModelConfig& config = model.config();
+  if (prompt_ids.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "the prompt is empty, and the model adds no token of its own to it");
+  }
+  for (size_t i = 0; i < prompt_ids.size(); ++i) {
+    if (prompt_ids[i] < 0 || prompt_ids[i] >= config.vocab_size) {
+      return make_error(ErrorCode::kInvalidArgument, "prompt id {} at {}: expected 0 to {}", prompt_ids[i], i,
+                        config.vocab_size - 1);
+    }
+  }
+  if (static_cast<int64_t>(prompt_ids.size()) > config.context_length) {
+    return make_error(ErrorCode::kResource, "the prompt has {} tokens, the model's context {}",
+                      prompt_ids.size(), config.context_length);
+  }
+  return {};
+}
+
+Error in_file(const model::Model& model, const Error& error) {
+  return Error{error.code, fmt::format("{}: {}", escaped(model.file().path(), 4096), error.message)};
+}
+
+}  // namespace inferno::engine

@@ -1,0 +1,51 @@
+// Context: the forward passes of one sequence: tokens in, logits in host memory out, past keys and values
+// kept in a cache of its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/kv_cache.h"
+#include "model/batch.h"
+#include "model/model.h"
+
+namespace inferno::engine {
+
+class Context {
+ public:
+  // Room for max_positions. kResource, with the sum, when that is more than there is.
+  static Result<Context> create(model::Model& model, DType kv_type, int64_t max_positions);
+
+  // Positions computed so far.
+  int64_t length() const { return length_; }
+  // One pass over at most model.max_batch() tokens that follow those already there. Afterwards logits() has
+  // the rows that were wanted: (1, vocab) for kLast, (n_tokens, vocab) for kAll, none for kNone. Errors:
+  // those of Model::forward; the context is then as it was before.
+  Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
+                 const std::atomic<bool>* cancelled = nullptr);
+  std::span<const float> logits() const { return logits_; }
+  // Back to no tokens.
+  void clear();
+
+ private:
+  Context(model::Model& model, std::unique_ptr<kv::KvCache> cache);
+
+  model::Model* model_;
+  std::unique_ptr<kv::KvCache> cache_;
+  int64_t length_ = 0;
+  model::Batch batch_;
+  std::vector<float> logits_;
+};
+
+// kInvalidArgument for an empty prompt or an id outside the vocabulary, kResource for a prompt longer than
+// the model's context.
+Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_ids);
+
+// A fault that shows only when a model runs, with the file that it comes from.
+Error in_file(const model::Model& model, const Error& error);
+
+}  // namespace inferno::engine

@@ -1,0 +1,179 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace inferno::engine {
+namespace {
+
+constexpr std::string_view kModule = "inferno::decode";
+constexpr int64_t kPrefillChunk = 128;  // rows of a layer between two looks at `cancelled`
+
+void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, const sampling::Sample& sample) {
+  if (!log::enabled(log::Level::kInfo, kModule)) return;
+  log::event(log::Level::kInfo, kModule, "",
+             {{"step", step},
+              {"token_id", sample.token_id},
+              {"prob", fmt::format("{:.1f}", sample.probability * 100.0f)},
+              {"token", tokenizer.piece(sample.token_id)}});
+}
+
+}  // namespace
+
+Engine::Engine(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
+               Scheduler::Limits limits, const Clock& clock)
+    : model_(&model), tokenizer_(std::move(tokenizer)), clock_(&clock), scheduler_(limits, clock) {}
+
+Result<RequestId> Engine::submit(Request request, OnText on_text, const std::atomic<bool>* cancelled) {
+  TRY(sampling::validate(request.sampling));
+  TRY(check_prompt(*model_, request.prompt_ids));
+  const RequestId id = next_id_;
+  TRY(scheduler_.enqueue_batch(std::span(&id, 1)));
+  ++next_id_;
+  Sequence& sequence =
+      sequences_.try_emplace(id, id, std::move(request), tokenizer_, std::move(on_text), cancelled)
+          .first->second;
+  sequence.generated.timeline.enqueued = scheduler_.stage_time(id, Scheduler::Stage::kEnqueue);
+  ++n_unfinished_;
+  return id;
+}
+
+void Engine::step() {
+  schedule();
+  const std::vector<RequestId> now = running_;
+  for (const RequestId id : now) {
+    Sequence& sequence = sequences_.at(id);
+    const Status advanced = advance(sequence);
+    if (!advanced && advanced.error().code == ErrorCode::kCancelled) {
+      finish(sequence, FinishReason::kCancelled);
+    } else if (!advanced) {
+      fail(sequence, advanced.error());
+    }
+  }
+}
+
+void Engine::schedule() {
+  while (const std::optional<RequestId> id = scheduler_.dispatch_next()) {
+    Sequence& sequence = sequences_.at(*id);
+    sequence.generated.timeline.dispatched = scheduler_.stage_time(*id, Scheduler::Stage::kDispatch);
+    sequence.state = Sequence::State::kRunning;
+    running_.push_back(*id);
+    if (const Status started = start(sequence); !started) fail(sequence, started.error());
+  }
+}
+
+Status Engine::start(Sequence& sequence) {
+  // The last token is never fed back, so the cache need not hold it.
+  const auto prompt_length = static_cast<int64_t>(sequence.ids.size());
+  const int64_t room = model_->config().context_length - prompt_length + 1;
+  sequence.max_new_tokens = std::clamp<int64_t>(sequence.request.max_new_tokens, 0, room);
+  if (sequence.max_new_tokens == 0) {
+    finish(sequence, FinishReason::kLength);
+    return {};
+  }
+  TRY_ASSIGN(sequence.context,
+             Context::create(*model_, sequence.request.kv_type, prompt_length + sequence.max_new_tokens - 1));
+  // Its whole cache is one page: one run of positions.
+  metrics_.kv_residency().pin(static_cast<int64_t>(sequence.id), clock_->now());
+  return {};
+}
+
+// One forward pass, or a chunk of a long one, and the token that comes of it.
+Status Engine::advance(Sequence& sequence) {
+  if (sequence.is_cancelled()) {
+    finish(sequence, FinishReason::kCancelled);
+    return {};
+  }
+  const auto pending = sequence.pending();
+  const auto chunk = static_cast<size_t>(std::min(kPrefillChunk, model_->max_batch()));
+  const auto tokens = pending.first(std::min(pending.size(), chunk));
+  const bool is_last = tokens.size() == pending.size();
+  TRY(forward(sequence, tokens, is_last));
+  return is_last ? sample(sequence) : Status();
+}
+
+Status Engine::forward(Sequence& sequence, std::span<const int32_t> tokens, bool is_last) {
+  model_->backend().reset_counters();
+  const auto start = clock_->now();
+  TRY(sequence.context->compute(tokens, is_last ? model::Batch::Logits::kLast : model::Batch::Logits::kNone,
+                                sequence.cancelled));
+  sequence.pass_time += clock_->now() - start;
+  sequence.pass_cost += model_->backend().counters();
+  if (!is_last) return {};
+  Generated& generated = sequence.generated;
+  (sequence.is_prefill() ? generated.phases.prefill : generated.phases.decode) += sequence.pass_time;
+  (sequence.is_prefill() ? generated.prefill_cost : generated.decode_cost) += sequence.pass_cost;
+  sequence.metrics.record_forward_share(sequence.pass_time, 1);
+  sequence.pass_time = {};
+  sequence.pass_cost = {};
+  return {};
+}
+
+Status Engine::sample(Sequence& sequence) {
+  const auto start = clock_->now();
+  const Result<sampling::Sample> drawn = sequence.sampler.sample(sequence.context->logits(), sequence.ids,
+                                                                 static_cast<uint64_t>(sequence.ids.size()));
+  if (!drawn) return in_file(*model_, drawn.error());
+  const auto sampled = clock_->now();
+  sequence.generated.phases.sampling += sampled - start;
+  sequence.generated.timeline.tokens.push_back(sampled);
+  commit(sequence, *drawn);
+  return {};
+}
+
+void Engine::commit(Sequence& sequence, const sampling::Sample& sample) {
+  sequence.ids.push_back(sample.token_id);
+  sequence.generated.ids.push_back(sample.token_id);
+  if (!sequence.request.use_kv_cache) sequence.context->clear();
+  log_token(*tokenizer_, sequence.generated.ids.size(), sample);
+  if (!sequence.request.ignore_end && tokenizer_->is_end(sample.token_id)) {
+    log::event(log::Level::kInfo, kModule, "[EOS reached]");
+    return finish(sequence, FinishReason::kEnd);
+  }
+  const auto start = clock_->now();
+  sequence.output.push(sample.token_id);
+  sequence.generated.phases.detokenization += clock_->now() - start;
+  if (sequence.output.stopped()) return finish(sequence, FinishReason::kStop);
+  if (static_cast<int64_t>(sequence.generated.ids.size()) < sequence.max_new_tokens) return;
+  const bool is_full = sequence.max_new_tokens < sequence.request.max_new_tokens;
+  finish(sequence, is_full ? FinishReason::kContext : FinishReason::kLength);
+}
+
+void Engine::finish(Sequence& sequence, FinishReason reason) {
+  Generated& generated = sequence.generated;
+  generated.finish_reason = reason;
+  const auto start = clock_->now();
+  generated.text = sequence.output.finish();
+  generated.timeline.finished = clock_->now();
+  generated.phases.detokenization += *generated.timeline.finished - start;
+  metrics_.add(generated.timeline);
+  release(sequence);
+}
+
+void Engine::fail(Sequence& sequence, const Error& error) {
+  sequence.error = error;
+  release(sequence);
+}
+
+void Engine::release(Sequence& sequence) {
+  if (sequence.context) {
+    metrics_.kv_residency().unpin(static_cast<int64_t>(sequence.id), clock_->now());
+    sequence.context.reset();
+  }
+  sequence.state = Sequence::State::kFinished;
+  scheduler_.finish(sequence.id);
+  running_.erase(std::remove(running_.begin(), running_.end(), sequence.id), running_.end());
+  --n_unfinished_;
+}
+
+std::optional<Outcome> Engine::take(RequestId id) {
+  const auto found = sequences_.find(id);
+  if (found == sequences_.end() || found->second.state != Sequence::State::kFinished) return std::nullopt;
+  Sequence sequence = std::move(found->second);
+  sequences_.erase(found);
+  if (sequence.error) return Outcome{*sequence.error, std::move(sequence.metrics)};
+  return Outcome{std::move(sequence.generated), std::move(sequence.metrics)};
+}
+
+}  // namespace inferno::engine

@@ -1,0 +1,61 @@
+// Engine: runs requests: submit() hands one in, step() does the next piece of work, take() hands out what
+// came of it. One thread calls all of them.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "base/clock.h"
+#include "engine/scheduler.h"
+#include "engine/sequence.h"
+#include "metrics/serving_metrics.h"
+#include "model/model.h"
+#include "tokenizer/tokenizer.h"
+
+namespace inferno::engine {
+
+class Engine {
+ public:
+  // The model outlives the engine.
+  Engine(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
+         Scheduler::Limits limits = {}, const Clock& clock = steady_clock());
+
+  // `cancelled`, if given, outlives the request; it takes effect before the next layer of at most 128 tokens.
+  // Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling parameters out of
+  // range; kResource when the prompt is longer than the context or the queue is full.
+  Result<RequestId> submit(Request request, OnText on_text = {},
+                           const std::atomic<bool>* cancelled = nullptr);
+  bool has_work() const { return n_unfinished_ > 0; }
+  // Does nothing without work. What goes wrong is the outcome of the request that it happened to.
+  void step();
+  // The outcome of a request that has finished, once; nullopt before. Errors in it: kResource when prompt or
+  // cache do not fit, kRuntime when logits are not finite or from the device.
+  std::optional<Outcome> take(RequestId id);
+
+  const Scheduler& scheduler() const { return scheduler_; }
+  // Of all requests that have finished.
+  const metrics::ServingMetrics& metrics() const { return metrics_; }
+
+ private:
+  void schedule();
+  Status start(Sequence& sequence);
+  Status advance(Sequence& sequence);
+  Status forward(Sequence& sequence, std::span<const int32_t> tokens, bool is_last);
+  Status sample(Sequence& sequence);
+  void commit(Sequence& sequence, const sampling::Sample& sample);
+  void finish(Sequence& sequence, FinishReason reason);
+  void fail(Sequence& sequence, const Error& error);
+  void release(Sequence& sequence);
+
+  model::Model* model_;
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer_;
+  const Clock* clock_;
+  Scheduler scheduler_;
+  metrics::ServingMetrics metrics_;
+  std::map<RequestId, Sequence> sequences_;  // until they are taken
+  std::vector<RequestId> running_;
+  size_t n_unfinished_ = 0;
+  RequestId next_id_ = 1;
+};
+
+}  // namespace inferno::engine

@@ -1,0 +1,158 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "support/fake_clock.h"
+#include "support/load.h"
+#include "support/tiny_model.h"
+
+namespace inferno::engine {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Each look at it is a millisecond later than the one before.
+class TickingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() const override {
+    clock_.advance(milliseconds(1));
+    return clock_.now();
+  }
+
+ private:
+  mutable test::FakeClock clock_;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    bytes_ = test::TinyModel({}).bytes();
+    loaded_ = test::load_bytes(bytes_);
+  }
+  Request request(int64_t n, size_t prompt = 3) const {
+    Request request;
+    for (size_t i = 0; i < prompt; ++i) request.prompt_ids.push_back(static_cast<int32_t>(i % 200));
+    request.max_new_tokens = n;
+    request.ignore_end = true;
+    return request;
+  }
+  Engine engine(Scheduler::Limits limits = {}) {
+    return Engine(*loaded_.model, loaded_.tokenizer, limits, clock_);
+  }
+
+  std::vector<std::byte> bytes_;
+  model::LoadedModel loaded_;
+  TickingClock clock_;
+};
+
+TEST_F(EngineTest, AStepIsATokenAndAWholeRequestIsItsParts) {
+  Engine engine = this->engine();
+  const RequestId id = *engine.submit(request(4));
+  EXPECT_TRUE(engine.has_work());
+  for (int step = 0; step < 4; ++step) {
+    EXPECT_FALSE(engine.take(id).has_value());
+    engine.step();
+  }
+  EXPECT_FALSE(engine.has_work());
+  const Outcome outcome = *engine.take(id);
+  EXPECT_FALSE(engine.take(id).has_value()) << "an outcome is taken once";
+  const Generated& generated = outcome.generated.value();
+  EXPECT_EQ(generated.ids.size(), 4u);
+  EXPECT_EQ(generated.timeline.tokens.size(), 4u);
+  EXPECT_EQ(outcome.metrics.per_forward().size(), 4u);
+  // By the ticking clock each timed part is one reading long, so the parts count the calls.
+  EXPECT_EQ(generated.phases.prefill, milliseconds(1));
+  EXPECT_EQ(generated.phases.decode, milliseconds(3));
+  EXPECT_EQ(generated.phases.sampling, milliseconds(4));
+  EXPECT_EQ(generated.phases.detokenization, milliseconds(5));  // each token, and the end
+  EXPECT_LT(generated.phases.prefill + generated.phases.decode + generated.phases.sampling +
+                generated.phases.detokenization,
+            *generated.timeline.finished - *generated.timeline.enqueued);
+}
+
+TEST_F(EngineTest, ALongPromptIsOnePassOfSeveralSteps) {
+  Engine engine = this->engine();
+  const RequestId id = *engine.submit(request(2, 300));
+  int steps = 0;
+  for (; engine.has_work(); ++steps) engine.step();
+  EXPECT_EQ(steps, 4);  // 128 + 128 + 44 tokens, then one
+  const Outcome outcome = *engine.take(id);
+  EXPECT_EQ(outcome.metrics.per_forward().size(), 2u);
+  EXPECT_EQ(outcome.metrics.per_forward()[0], milliseconds(3));
+}
+
+TEST_F(EngineTest, RequestsWaitForTheirTurnAndDoNotTouchEachOther) {
+  Engine alone = engine();
+  const RequestId only = *alone.submit(request(5));
+  while (alone.has_work()) alone.step();
+  const auto expected = alone.take(only)->generated->ids;
+
+  Engine both = engine({.max_running = 2, .max_waiting = 4});
+  const RequestId first = *both.submit(request(5));
+  const RequestId second = *both.submit(request(5, 7));
+  const RequestId third = *both.submit(request(5));
+  while (both.has_work()) both.step();
+  EXPECT_EQ(both.take(first)->generated->ids, expected);
+  EXPECT_EQ(both.take(third)->generated->ids, expected);
+  const Outcome other = *both.take(second);
+  ASSERT_TRUE(other.generated.ok());
+  EXPECT_EQ(both.metrics().n_requests(), 3u);
+  EXPECT_EQ(both.metrics().new_tokens(), 15u);
+}
+
+TEST_F(EngineTest, RealEventsFeedEveryFigure) {
+  Engine engine = this->engine();
+  ASSERT_TRUE(engine.submit(request(3)).ok());
+  ASSERT_TRUE(engine.submit(request(3)).ok());
+  while (engine.has_work()) engine.step();
+  for (const auto& row : engine.metrics().rows()) {
+    ASSERT_TRUE(row.values.has_value()) << row.name;
+    EXPECT_GT(row.values->min, 0) << row.name;
+  }
+  EXPECT_GT(engine.metrics().ttps().value(), 0);
+}
+
+TEST_F(EngineTest, AFullQueueRefuses) {
+  Engine engine = this->engine({.max_running = 1, .max_waiting = 1});
+  ASSERT_TRUE(engine.submit(request(1)).ok());
+  const auto refused = engine.submit(request(1));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kResource);
+  while (engine.has_work()) engine.step();
+  EXPECT_TRUE(engine.submit(request(1)).ok());
+}
+
+TEST_F(EngineTest, CancellingWhileWaitingEndsItWhenItsTurnComes) {
+  Engine engine = this->engine();
+  std::atomic<bool> cancelled{false};
+  const RequestId first = *engine.submit(request(3));
+  const RequestId second = *engine.submit(request(3), {}, &cancelled);
+  cancelled = true;
+  while (engine.has_work()) engine.step();
+  EXPECT_EQ(engine.take(first)->generated->finish_reason, FinishReason::kLength);
+  const Outcome outcome = *engine.take(second);
+  EXPECT_EQ(outcome.generated->finish_reason, FinishReason::kCancelled);
+  EXPECT_TRUE(outcome.generated->ids.empty());
+}
+
+TEST_F(EngineTest, AFailureIsItsRequestsAlone) {
+  test::TinyModel tiny({});
+  tiny.tensors["output_norm.weight"].values[3] = std::numeric_limits<float>::quiet_NaN();
+  const auto bytes = tiny.bytes();
+  const model::LoadedModel broken = test::load_bytes(bytes);
+  Engine engine(*broken.model, broken.tokenizer, {.max_running = 2, .max_waiting = 2}, clock_);
+  const RequestId first = *engine.submit(request(3));
+  const RequestId nothing = *engine.submit(request(0));
+  while (engine.has_work()) engine.step();
+  const Outcome failed = *engine.take(first);
+  ASSERT_FALSE(failed.generated.ok());
+  EXPECT_EQ(failed.generated.error().code, ErrorCode::kRuntime);
+  EXPECT_EQ(failed.metrics.per_forward().size(), 1u) << "the pass was made";
+  EXPECT_TRUE(engine.take(nothing)->generated.ok());
+  EXPECT_EQ(engine.metrics().n_requests(), 1u);
+}
+
+}  // namespace
+}  // namespace inferno::engine
