@@ -120,7 +120,7 @@ bool log_shares_the_terminal() {
 // Generates with the text on stdout as it comes; on a terminal the prompt stands before it.
 Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine::Request& request,
                                  const std::string& prompt, metrics::Metrics& metrics,
-                                 const std::atomic<bool>& cancelled) {
+                                 metrics::ServingMetrics& serving, const std::atomic<bool>& cancelled) {
   const bool terminal = stdout_is_terminal();
   bool written = false;
   const auto write = [&](std::string_view text) {
@@ -128,27 +128,30 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
     return write_stdout(terminal ? for_terminal(text) : std::string(text));
   };
   if (log_shares_the_terminal()) {
-    auto generated = engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled);
+    auto generated =
+        engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled, &serving);
     if (generated) write_stdout(dim(for_terminal(prompt), false) + for_terminal(generated->text) + "\n");
     return generated;
   }
   if (terminal && !prompt.empty()) written = write_stdout(dim(for_terminal(prompt), false));
   Result<engine::Generated> generated =
-      engine::generate(*loaded.model, loaded.tokenizer, request, metrics, write, &cancelled);
+      engine::generate(*loaded.model, loaded.tokenizer, request, metrics, write, &cancelled, &serving);
   if (generated || written) write_stdout("\n");
   return generated;
 }
 
 void write_json(const model::LoadedModel& loaded, const engine::Request& request,
                 const engine::Generated& generated, const metrics::Metrics& metrics,
-                const std::optional<Bandwidth>& bandwidth) {
+                const metrics::ServingMetrics& serving, const std::optional<Bandwidth>& bandwidth) {
   const nlohmann::ordered_json json = {{"model", loaded.model->config().name},
                                        {"backend", loaded.model->backend().info().backend},
                                        {"prompt_ids", request.prompt_ids},
                                        {"generated_ids", generated.ids},
                                        {"text", generated.text},
                                        {"finish_reason", engine::name(generated.finish_reason)},
-                                       {"metrics", metrics_json(metrics, bandwidth)}};
+                                       {"metrics", metrics_json(metrics, bandwidth)},
+                                       {"phases", phases_json(generated)},
+                                       {"serving", serving_json(serving)}};
   // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
   write_stdout(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
@@ -165,18 +168,19 @@ Result<int> run(const Options& options) {
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
 
   metrics::Metrics metrics;
+  metrics::ServingMetrics serving;
   const std::string shown_prompt = options.prompt_ids.empty() ? arguments.prompt : "";
   TRY_ASSIGN(const engine::Generated generated,
-             options.json
-                 ? engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled)
-                 : stream(loaded, request, shown_prompt, metrics, cancelled));
+             options.json ? engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {},
+                                             &cancelled, &serving)
+                          : stream(loaded, request, shown_prompt, metrics, serving, cancelled));
   log_profile(backend);
   std::optional<Bandwidth> bandwidth;
   if (options.json || options.metrics != "none") {
     bandwidth = measure_bandwidth(backend, generated, metrics);
   }
   if (options.json) {
-    write_json(loaded, request, generated, metrics, bandwidth);
+    write_json(loaded, request, generated, metrics, serving, bandwidth);
   } else if (options.metrics != "none") {
     write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth));
   }

@@ -67,4 +67,30 @@ nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
   return json;
 }
 
+nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving) {
+  nlohmann::ordered_json json = {{"n_requests", serving.n_requests()},
+                                 {"new_tokens", serving.new_tokens()},
+                                 {"ttps", or_null(serving.ttps())}};
+  for (const auto& row : serving.rows()) {
+    auto& field = json[std::string(row.name)];
+    if (const auto& v = row.values) {
+      field = {{"n", v->n},     {"mean", v->mean}, {"min", v->min}, {"p50", v->p50},
+               {"p95", v->p95}, {"p99", v->p99},   {"max", v->max}};
+    }
+  }
+  return json;
+}
+
+nlohmann::ordered_json phases_json(const engine::Generated& generated) {
+  const auto seconds = [](auto duration) { return metrics::Seconds(duration).count(); };
+  const metrics::Phases& p = generated.phases;
+  const double all = seconds(p.prefill + p.decode + p.sampling + p.detokenization);
+  const auto latency = generated.timeline.e2el();
+  return {{"prefill_s", seconds(p.prefill)},
+          {"decode_s", seconds(p.decode)},
+          {"sampling_s", seconds(p.sampling)},
+          {"detokenization_s", seconds(p.detokenization)},
+          {"other_s", latency ? nlohmann::ordered_json(latency->count() - all) : nullptr}};
+}
+
 }  // namespace inferno::apps

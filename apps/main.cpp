@@ -18,6 +18,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/version.h"
 
 namespace inferno::apps {
 namespace {
@@ -64,7 +65,7 @@ std::string environment_help() {
 int run_inferno(int argc, char** argv) {
   CLI::App app("LLM inference with every speed beside its ceiling", "inferno");
   app.formatter(std::make_shared<HelpFormatter>());
-  app.set_version_flag("--version", "inferno " INFERNO_VERSION);
+  app.set_version_flag("--version", "inferno " + std::string(version()));
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
@@ -113,7 +114,7 @@ int run_program(int argc, char** argv) {
     if (command.link != nullptr && program == command.link) {
       CLI::App app(command.summary, program);
       app.formatter(std::make_shared<HelpFormatter>());
-      app.set_version_flag("--version", program + " " INFERNO_VERSION);
+      app.set_version_flag("--version", program + " " + std::string(version()));
       return parse_and_run(app, argc, argv, command.setup(app));
     }
   }

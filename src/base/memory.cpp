@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 #include <string>
+#include <string_view>
 
 namespace inferno {
 namespace {
@@ -15,14 +17,14 @@ std::optional<uint64_t> number_in(const char* path) {
   return std::nullopt;
 }
 
-std::optional<uint64_t> machine_available() {
-  std::ifstream in("/proc/meminfo");
-  std::string key;
-  uint64_t kib = 0;
-  std::string unit;
-  while (in >> key >> kib) {
-    std::getline(in, unit);
-    if (key == "MemAvailable:") return kib * 1024;
+// The bytes of a line "KEY:   NUMBER kB" of a file in /proc.
+std::optional<uint64_t> kilobytes_in(const char* path, std::string_view key) {
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    if (line.compare(0, key.size(), key) != 0) continue;
+    std::istringstream rest(line.substr(key.size()));
+    uint64_t kib = 0;
+    if (rest >> kib) return kib * 1024;
   }
   return std::nullopt;
 }
@@ -37,10 +39,14 @@ std::optional<uint64_t> control_group_left() {
 }  // namespace
 
 std::optional<uint64_t> available_memory() {
-  const auto machine = machine_available();
+  const auto machine = kilobytes_in("/proc/meminfo", "MemAvailable:");
   const auto group = control_group_left();
   if (machine && group) return std::min(*machine, *group);
   return machine ? machine : group;
+}
+
+std::optional<uint64_t> peak_resident_memory() {
+  return kilobytes_in("/proc/self/status", "VmHWM:");
 }
 
 }  // namespace inferno

@@ -10,4 +10,7 @@ namespace inferno {
 // and what the control group has left. nullopt where the system does not tell.
 std::optional<uint64_t> available_memory();
 
+// The most memory that the process has had resident so far; nullopt where the system does not tell.
+std::optional<uint64_t> peak_resident_memory();
+
 }  // namespace inferno

@@ -37,6 +37,7 @@ struct ConfigResult {
   // Fewer than asked for when --max-seconds ended the run; max_new_tokens may be cut as well, and is said so.
   int64_t max_new_tokens = 0;
   bool cut = false;
+  std::string note;           // why it was cut, or why it was not run at all (no trials)
   std::vector<Trial> trials;  // in the order they ran; warm-up runs are not among them
   int warmup_runs = 0;
   uint64_t cache_bytes = 0;      // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)

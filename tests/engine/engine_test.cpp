@@ -13,18 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Each look at it is a millisecond later than the one before.
-class TickingClock final : public Clock {
- public:
-  std::chrono::steady_clock::time_point now() const override {
-    clock_.advance(milliseconds(1));
-    return clock_.now();
-  }
-
- private:
-  mutable test::FakeClock clock_;
-};
-
 class EngineTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -44,7 +32,7 @@ class EngineTest : public testing::Test {
 
   std::vector<std::byte> bytes_;
   model::LoadedModel loaded_;
-  TickingClock clock_;
+  test::TickingClock clock_;
 };
 
 TEST_F(EngineTest, AStepIsATokenAndAWholeRequestIsItsParts) {

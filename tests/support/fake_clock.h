@@ -21,4 +21,16 @@ class FakeClock : public Clock {
   std::atomic<Duration::rep> ticks_ = 0;
 };
 
+// Each look at it is a millisecond later than the one before, so a duration counts the looks.
+class TickingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() const override {
+    clock_.advance(std::chrono::milliseconds(1));
+    return clock_.now();
+  }
+
+ private:
+  mutable FakeClock clock_;
+};
+
 }  // namespace inferno::test

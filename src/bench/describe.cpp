@@ -1,0 +1,60 @@
+#include "bench/describe.h"
+
+#include <fmt/chrono.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <filesystem>
+#include <map>
+
+#include "base/version.h"
+
+namespace inferno::bench {
+namespace {
+
+// Of a path, the last component: what is left of the folder is nobody's business in a report.
+std::string shown_path(const std::string& path) {
+  if (path.empty()) return "demo";
+  if (path.starts_with("synthetic:")) return path;
+  return std::filesystem::path(path).filename().string();
+}
+
+std::string model_name(const model::LoadedModel& loaded, const std::string& path) {
+  if (path.starts_with("synthetic:")) return path.substr(0, path.find(':', sizeof("synthetic:")));
+  if (path.empty()) return "demo";
+  const std::string& name = loaded.model->config().name;
+  return name.empty() ? std::filesystem::path(path).stem().string() : name;
+}
+
+}  // namespace
+
+DType main_weight_type(const gguf::File& file) {
+  std::map<DType, uint64_t> bytes;
+  for (const gguf::TensorInfo& info : file.tensors()) bytes[info.tensor.dtype] += info.tensor.bytes();
+  const auto most = std::max_element(bytes.begin(), bytes.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == bytes.end() ? DType::kF32 : most->first;
+}
+
+Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& options,
+                         const std::string& model_path, const std::string& suite, uint64_t seed) {
+  backend::Backend& backend = loaded.model->backend();
+  Setting setting;
+  setting.model = model_name(loaded, model_path);
+  setting.model_path = shown_path(model_path);
+  setting.dtype = name(main_weight_type(loaded.model->file()));
+  setting.kv_type = name(options.kv_type);
+  setting.use_kv_cache = options.use_kv_cache;
+  setting.suite = suite;
+  setting.seed = seed;
+  setting.device = backend.info();
+  TRY_ASSIGN(setting.ceilings, backend.measure_ceilings());
+  setting.engine_version = version();
+  setting.git_revision = git_revision();
+  setting.timestamp = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  setting.model_bytes = loaded.model->weights().bytes();
+  return setting;
+}
+
+}  // namespace inferno::bench

@@ -1,0 +1,194 @@
+#include "bench/runner.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "metrics/timeline.h"
+
+namespace inferno::bench {
+namespace {
+
+// Repeated to the length that a config asks for.
+constexpr std::string_view kPassage =
+    "The lighthouse keeper had counted ships for forty years. Each evening he climbed the stairs, lit the "
+    "lamp, "
+    "and wrote three numbers into a thick green book: the wind, the tide, and how many sails he had seen. "
+    "Nobody had ever asked him to. One winter a storm took the lamp, and that night the keeper read aloud "
+    "from "
+    "the book, number by number, through the old brass horn, until every captain knew where the rocks were. ";
+
+constexpr double kForever = std::numeric_limits<double>::infinity();
+// Reading a prompt token takes a fraction of making a new one, once prefill is batched.
+constexpr double kPromptTokenWork = 0.25;
+
+double work(const Config& config) {
+  return kPromptTokenWork * static_cast<double>(config.prompt_tokens) +
+         static_cast<double>(config.max_new_tokens);
+}
+
+std::chrono::nanoseconds to_ns(metrics::Seconds seconds) {
+  return std::chrono::round<std::chrono::nanoseconds>(seconds);
+}
+
+// The clock's readings as a trial; what no phase claims is `other`.
+Trial to_trial(const engine::Generated& generated) {
+  const metrics::Timeline& timeline = generated.timeline;
+  const metrics::Phases& phases = generated.phases;
+  Trial trial;
+  trial.wall = *timeline.finished - *timeline.enqueued;
+  trial.prefill = phases.prefill;
+  trial.decode = phases.decode;
+  trial.sampling = phases.sampling;
+  trial.detokenization = phases.detokenization;
+  trial.other = trial.wall - phases.prefill - phases.decode - phases.sampling - phases.detokenization;
+  trial.ttft = to_ns(*timeline.ttft());
+  for (const metrics::Seconds gap : timeline.itl()) trial.steps.push_back(to_ns(gap));
+  trial.generated_tokens = static_cast<int64_t>(generated.ids.size());
+  trial.prefill_cost = generated.prefill_cost;
+  trial.decode_cost = generated.decode_cost;
+  return trial;
+}
+
+}  // namespace
+
+Runner::Runner(const model::LoadedModel& loaded, RunOptions options, OnProgress on_progress,
+               const std::atomic<bool>* cancelled, const Clock& clock)
+    : loaded_(loaded),
+      options_(std::move(options)),
+      on_progress_(std::move(on_progress)),
+      cancelled_(cancelled),
+      clock_(clock) {}
+
+double Runner::elapsed() const {
+  return std::chrono::duration<double>(clock_.now() - begin_).count();
+}
+
+bool Runner::is_cancelled() const {
+  return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
+}
+
+Result<std::vector<int32_t>> Runner::prompt_ids(int64_t n) const {
+  const std::string text = options_.prompt.empty() ? std::string(kPassage) : options_.prompt;
+  TRY_ASSIGN(std::vector<int32_t> ids, loaded_.tokenizer->encode(text));
+  if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "--prompt: expected text, found none");
+  const size_t unit = ids.size();
+  while (ids.size() < static_cast<size_t>(n)) ids.push_back(ids[ids.size() % unit]);
+  ids.resize(static_cast<size_t>(n));
+  return ids;
+}
+
+Result<std::vector<ConfigResult>> Runner::run(const std::vector<Config>& configs) {
+  begin_ = clock_.now();
+  progress_ = {};
+  progress_.n_configs = configs.size();
+  done_work_ = total_work_ = 0;
+  for (const Config& config : configs) total_work_ += work(config) * (options_.warmup_runs + options_.trials);
+  std::vector<ConfigResult> results;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    if (is_cancelled()) break;
+    // What is left of the time, shared equally among the configs that are left.
+    const double left = options_.max_seconds ? *options_.max_seconds - elapsed() : kForever;
+    TRY_ASSIGN(ConfigResult result,
+               run_config(configs[i], i, left / static_cast<double>(configs.size() - i)));
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+Result<ConfigResult> Runner::run_config(const Config& config, size_t index, double budget) {
+  progress_.config = index;
+  progress_.key = config.key;
+  ConfigResult result;
+  result.config = config;
+  result.prompt_tokens = config.prompt_tokens;
+  result.max_new_tokens = config.max_new_tokens;
+  const int64_t context = loaded_.model->config().context_length;
+  // The last token is never fed back.
+  const int64_t needed = config.prompt_tokens + config.max_new_tokens - 1;
+  if (needed > context) {
+    result.note =
+        fmt::format("not run: the model's context has {} positions, {} are needed", context, needed);
+    total_work_ -= work(config) * (options_.warmup_runs + options_.trials);
+    return result;
+  }
+  TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(config.prompt_tokens));
+  TRY(run_trials(config, ids, budget, result));
+  const int64_t positions = result.prompt_tokens + result.max_new_tokens;
+  result.cache_bytes = kv::bytes_per_position(loaded_.model->kv_config(options_.kv_type, 1, positions)) *
+                       static_cast<uint64_t>(positions);
+  result.peak_host_bytes = peak_resident_memory().value_or(0);
+  return result;
+}
+
+Status Runner::run_trials(const Config& config, const std::vector<int32_t>& ids, double budget,
+                          ConfigResult& result) {
+  const double end = elapsed() + budget;
+  const int n_runs = options_.warmup_runs + options_.trials;
+  for (int run = 0; run < n_runs && !is_cancelled(); ++run) {
+    progress_.warmup = run < options_.warmup_runs;
+    progress_.run = progress_.warmup ? run : run - options_.warmup_runs;
+    progress_.n_runs = progress_.warmup ? options_.warmup_runs : options_.trials;
+    const double share = (end - elapsed()) / (n_runs - run);
+    if (share <= 0) break;
+    // Once a row is cut its trials are of one length, which takes about as long as the first did.
+    const double deadline = result.cut ? kForever : elapsed() + share;
+    TRY_ASSIGN(const std::optional<Trial> trial, run_once(config, ids, result.max_new_tokens, deadline));
+    done_work_ += work(config);
+    if (!trial) break;
+    if (progress_.warmup) {
+      ++result.warmup_runs;
+      continue;
+    }
+    if (trial->generated_tokens < result.max_new_tokens) {
+      result.cut = true;
+      result.note = fmt::format("cut by --max-seconds at {} of {} tokens", trial->generated_tokens,
+                                config.max_new_tokens);
+      result.max_new_tokens = trial->generated_tokens;
+    }
+    result.trials.push_back(*trial);
+  }
+  if (is_cancelled()) result.note = "interrupted";
+  if (result.trials.empty() && result.note.empty()) {
+    result.note = "not run: --max-seconds was over before the first token of a trial";
+  }
+  return {};
+}
+
+Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::vector<int32_t>& ids,
+                                              int64_t max_new_tokens, double deadline) {
+  engine::Request request;
+  request.prompt_ids = ids;
+  request.max_new_tokens = max_new_tokens;
+  request.sampling = config.sampling;
+  request.ignore_end = true;  // a row's length is the config's, whatever the model says
+  request.use_kv_cache = options_.use_kv_cache;
+  request.kv_type = options_.kv_type;
+
+  progress_.tokens = 0;
+  progress_.max_new_tokens = max_new_tokens;
+  std::atomic<bool> stop{false};
+  const auto on_text = [](std::string_view) { return true; };
+  engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
+  TRY_ASSIGN(const engine::RequestId id, engine.submit(std::move(request), on_text, &stop));
+  while (engine.has_work()) {
+    engine.step();
+    const double now = elapsed();
+    if (is_cancelled() || now > deadline) stop = true;
+    progress_.elapsed_s = now;
+    const double done = done_work_ + static_cast<double>(progress_.tokens);
+    if (done_work_ > 0) progress_.left_s = now / done * std::max(0.0, total_work_ - done);
+    if (progress_.left_s && options_.max_seconds) {
+      progress_.left_s = std::min(*progress_.left_s, std::max(0.0, *options_.max_seconds - now));
+    }
+    ++progress_.tokens;
+    if (on_progress_) on_progress_(progress_);
+  }
+  engine::Outcome outcome = *engine.take(id);
+  if (!outcome.generated) return outcome.generated.error();
+  if (is_cancelled() || outcome.generated->ids.empty()) return std::optional<Trial>();
+  return std::optional<Trial>(to_trial(*outcome.generated));
+}
+
+}  // namespace inferno::bench

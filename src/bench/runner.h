@@ -1,0 +1,76 @@
+// Runs the configurations of a suite on a loaded model: requests of forced length through the engine, one at
+// a time, warm-ups first.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "bench/result.h"
+#include "model/load.h"
+
+namespace inferno::bench {
+
+struct RunOptions {
+  int warmup_runs = 2;
+  int trials = 3;
+  bool use_kv_cache = true;
+  DType kv_type = DType::kF16;
+  std::string prompt;  // repeated or cut to a config's length; empty: a passage of our own
+  // For the whole suite, shared among its configs; a trial that takes longer than its part of it is stopped
+  // after the token that it is at, and the later trials of the config run as far as the first did.
+  std::optional<double> max_seconds;
+};
+
+struct Progress {
+  size_t config = 0, n_configs = 0;  // config counts from 0
+  std::string_view key;
+  bool warmup = false;
+  int run = 0, n_runs = 0;  // run counts from 0, among warm-ups or among trials
+  int64_t tokens = 0, max_new_tokens = 0;
+  double elapsed_s = 0;
+  // Of the whole suite, from the speed so far; unknown until the first run is over.
+  std::optional<double> left_s;
+};
+using OnProgress = std::function<void(const Progress&)>;
+
+class Runner {
+ public:
+  // The model outlives the runner. `cancelled` ends the run after the next layer; what was measured by then
+  // is kept.
+  Runner(const model::LoadedModel& loaded, RunOptions options, OnProgress on_progress = {},
+         const std::atomic<bool>* cancelled = nullptr, const Clock& clock = steady_clock());
+
+  // A result for each config in order; one that does not fit the model's context, or that time ran out for,
+  // has no trials and a note. Errors: an empty prompt after tokenization, an id the model does not know, and
+  // what the model's forward pass reports.
+  Result<std::vector<ConfigResult>> run(const std::vector<Config>& configs);
+
+  // Prompt ids of exactly n tokens.
+  Result<std::vector<int32_t>> prompt_ids(int64_t n) const;
+
+ private:
+  Result<ConfigResult> run_config(const Config& config, size_t index, double deadline);
+  Status run_trials(const Config& config, const std::vector<int32_t>& ids, double budget,
+                    ConfigResult& result);
+  // One request, stopped at `deadline` (seconds on our clock since the beginning). nullopt when not even the
+  // first token was there by then.
+  Result<std::optional<Trial>> run_once(const Config& config, const std::vector<int32_t>& ids,
+                                        int64_t max_new_tokens, double deadline);
+  double elapsed() const;
+  bool is_cancelled() const;
+
+  const model::LoadedModel& loaded_;
+  RunOptions options_;
+  OnProgress on_progress_;
+  const std::atomic<bool>* cancelled_;
+  const Clock& clock_;
+  std::chrono::steady_clock::time_point begin_;
+  Progress progress_;
+  double done_work_ = 0, total_work_ = 0;  // tokens, for left_s
+};
+
+}  // namespace inferno::bench

@@ -1,0 +1,133 @@
+#include "bench/runner.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_clock.h"
+#include "support/load.h"
+#include "support/tiny_model.h"
+
+namespace inferno::bench {
+namespace {
+
+using std::chrono::milliseconds;
+
+Config config(int64_t prompt, int64_t n) {
+  Config config;
+  config.key = "test";
+  config.prompt_tokens = prompt;
+  config.max_new_tokens = n;
+  return config;
+}
+
+class RunnerTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    bytes_ = test::TinyModel({}).bytes();
+    loaded_ = test::load_bytes(bytes_);
+  }
+  std::vector<ConfigResult> run(const std::vector<Config>& configs, const RunOptions& options,
+                                const OnProgress& on_progress = {}) {
+    Runner runner(loaded_, options, on_progress, nullptr, clock_);
+    auto results = runner.run(configs);
+    if (!results) throw std::runtime_error(results.error().message);
+    return *results;
+  }
+
+  std::vector<std::byte> bytes_;
+  model::LoadedModel loaded_;
+  test::TickingClock clock_;
+};
+
+TEST_F(RunnerTest, EveryTrialHasTheConfigsLengthAndItsPartsSumToTheWall) {
+  const auto results = run({config(5, 4), config(200, 2)}, {.warmup_runs = 1, .trials = 3});
+  ASSERT_EQ(results.size(), 2u);
+  for (const ConfigResult& result : results) {
+    EXPECT_EQ(result.warmup_runs, 1);
+    ASSERT_EQ(result.trials.size(), 3u);
+    EXPECT_FALSE(result.cut);
+    for (const Trial& trial : result.trials) {
+      EXPECT_EQ(trial.generated_tokens, result.config.max_new_tokens);
+      EXPECT_EQ(trial.steps.size() + 1, static_cast<size_t>(trial.generated_tokens));
+      EXPECT_EQ(trial.prefill + trial.decode + trial.sampling + trial.detokenization + trial.other,
+                trial.wall);
+      EXPECT_GT(trial.other.count(), 0);
+      EXPECT_GT(trial.decode_cost.weight_bytes, 0u);
+    }
+  }
+  // The ticking clock gives one millisecond to each pass: two chunks of the long prompt, each token once.
+  EXPECT_EQ(results[0].trials[0].prefill, milliseconds(1));
+  EXPECT_EQ(results[1].trials[0].prefill, milliseconds(2));
+  EXPECT_EQ(results[0].trials[0].decode, milliseconds(3));
+  // F16: 2 bytes of K and of V for 2 layers of 2 heads of 8.
+  EXPECT_EQ(results[0].cache_bytes, (5u + 4u) * 2 * 2 * 2 * 8 * 2);
+}
+
+TEST_F(RunnerTest, WithoutCacheEachTokenReadsEverythingAgain) {
+  const auto with = run({config(5, 4)}, {.warmup_runs = 0, .trials = 1});
+  const auto without = run({config(5, 4)}, {.warmup_runs = 0, .trials = 1, .use_kv_cache = false});
+  EXPECT_GT(without[0].trials[0].decode_cost.flops, 4 * with[0].trials[0].decode_cost.flops);
+}
+
+TEST_F(RunnerTest, AConfigBeyondTheContextIsNotRunAndSaysWhy) {
+  const auto results = run({config(400, 200), config(4, 2)}, {.warmup_runs = 0, .trials = 1});
+  EXPECT_TRUE(results[0].trials.empty());
+  EXPECT_EQ(results[0].note, "not run: the model's context has 512 positions, 599 are needed");
+  EXPECT_EQ(results[1].trials.size(), 1u);
+}
+
+TEST_F(RunnerTest, MaxSecondsCutsRowsAndSaysSo) {
+  // A run of 300 tokens takes well over a second of the ticking clock.
+  const auto results =
+      run({config(4, 300), config(4, 300)}, {.warmup_runs = 0, .trials = 2, .max_seconds = 2});
+  for (const ConfigResult& result : results) {
+    ASSERT_EQ(result.trials.size(), 2u);
+    EXPECT_TRUE(result.cut);
+    EXPECT_LT(result.max_new_tokens, 300);
+    EXPECT_GT(result.max_new_tokens, 10);
+    EXPECT_EQ(result.trials[0].generated_tokens, result.trials[1].generated_tokens);
+    EXPECT_EQ(result.note, fmt::format("cut by --max-seconds at {} of 300 tokens", result.max_new_tokens));
+  }
+  const auto none = run({config(4, 3)}, {.warmup_runs = 0, .trials = 2, .max_seconds = 0.001});
+  EXPECT_TRUE(none[0].trials.empty());
+  EXPECT_NE(none[0].note.find("--max-seconds was over"), std::string::npos) << none[0].note;
+}
+
+TEST_F(RunnerTest, ProgressSaysWhereItIsAndWhatIsLeft) {
+  std::vector<Progress> seen;
+  run({config(4, 3), config(4, 3)}, {.warmup_runs = 1, .trials = 2},
+      [&](const Progress& progress) { seen.push_back(progress); });
+  ASSERT_EQ(seen.size(), 2u * 3 * 3);
+  EXPECT_TRUE(seen.front().warmup);
+  EXPECT_FALSE(seen.front().left_s.has_value());
+  EXPECT_EQ(seen.back().config, 1u);
+  EXPECT_EQ(seen.back().run, 1);
+  EXPECT_EQ(seen.back().n_runs, 2);
+  ASSERT_TRUE(seen.back().left_s.has_value());
+  EXPECT_LT(*seen.back().left_s, seen.back().elapsed_s);
+}
+
+TEST_F(RunnerTest, AnInterruptKeepsWhatWasMeasured) {
+  std::atomic<bool> cancelled{false};
+  Runner runner(
+      loaded_, {.warmup_runs = 0, .trials = 3},
+      [&](const Progress& progress) {
+        if (progress.run == 1 && progress.tokens == 2) cancelled = true;
+      },
+      &cancelled, clock_);
+  const auto results = runner.run({config(4, 5), config(4, 5)});
+  ASSERT_TRUE(results.ok());
+  ASSERT_EQ(results->size(), 1u);
+  EXPECT_EQ(results->front().trials.size(), 1u);
+  EXPECT_EQ(results->front().note, "interrupted");
+}
+
+TEST_F(RunnerTest, PromptsHaveExactlyTheirLength) {
+  const Runner runner(loaded_, {.prompt = "ab"}, {}, nullptr, clock_);
+  const auto unit = *loaded_.tokenizer->encode("ab");
+  ASSERT_EQ(unit.size(), 2u);
+  EXPECT_EQ(*runner.prompt_ids(5), (std::vector<int32_t>{unit[0], unit[1], unit[0], unit[1], unit[0]}));
+  EXPECT_EQ(runner.prompt_ids(1)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace inferno::bench
