@@ -1,4 +1,5 @@
 // The seven configurations of the generation benchmark and the tiers that they make up.
+// Source: the seed's generation benchmark log; the report names are those of its JSON files.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,9 @@ struct Config {
 
 // short, medium, prefill, decode, long, sampled, full-pipe.
 std::span<const Config> configs();
+// By either name. kInvalidArgument with the nearest name.
+Result<Config> find_config(std::string_view name);
+
 // quick (2), standard (5) or full (7), in the order of configs(). kInvalidArgument with the nearest name.
 Result<std::vector<Config>> suite(std::string_view tier);
 std::vector<std::string_view> suite_names();

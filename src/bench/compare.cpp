@@ -1,0 +1,228 @@
+#include "bench/compare.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "base/text.h"
+#include "bench/markdown_table.h"
+
+namespace inferno::bench {
+namespace {
+
+double seconds(Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::optional<double> e2e(const Trial& trial) {
+  const double s = seconds(trial.wall);
+  return s > 0 ? std::optional(static_cast<double>(trial.generated_tokens) / s) : std::nullopt;
+}
+
+std::optional<double> decode(const Trial& trial) {
+  double s = 0;
+  for (const Nanoseconds step : trial.steps) s += seconds(step);
+  return s > 0 ? std::optional(static_cast<double>(trial.steps.size()) / s) : std::nullopt;
+}
+
+std::optional<double> ttft(const Trial& trial) {
+  return 1e3 * seconds(trial.ttft);
+}
+
+struct Metric {
+  const char* name;
+  bool higher_is_better;
+  std::optional<double> (*of)(const Trial& trial);
+};
+
+constexpr Metric kMetrics[] = {
+    {"E2E tok/s", true, e2e}, {"decode tok/s", true, decode}, {"TTFT ms", false, ttft}};
+
+std::vector<double> sample(const ConfigResult& result, const Metric& metric) {
+  std::vector<double> values;
+  for (const Trial& trial : result.trials) {
+    if (const auto value = metric.of(trial)) values.push_back(*value);
+  }
+  return values;
+}
+
+Verdict judge(const MetricComparison& metric) {
+  if (least_rank_sum_p(metric.a.n, metric.b.n) > kLevel) return Verdict::kTooFewTrials;
+  if (metric.p > kLevel || metric.regression == 0) return Verdict::kNoDifferenceShown;
+  return metric.regression > 0 ? Verdict::kSlower : Verdict::kFaster;
+}
+
+std::optional<MetricComparison> compare_metric(const ConfigResult& a, const ConfigResult& b,
+                                               const Metric& metric) {
+  const std::vector<double> of_a = sample(a, metric);
+  const std::vector<double> of_b = sample(b, metric);
+  const auto summary_a = metrics::summarize(of_a);
+  const auto summary_b = metrics::summarize(of_b);
+  if (!summary_a || !summary_b || summary_a->p50 <= 0 || summary_b->p50 <= 0) return std::nullopt;
+  MetricComparison result;
+  result.metric = metric.name;
+  result.higher_is_better = metric.higher_is_better;
+  result.a = {summary_a->p25, summary_a->p50, summary_a->p75, summary_a->n};
+  result.b = {summary_b->p25, summary_b->p50, summary_b->p75, summary_b->n};
+  result.ratio = result.b.p50 / result.a.p50;
+  result.regression = metric.higher_is_better ? 1 - result.ratio : result.ratio - 1;
+  result.p = rank_sum_p(of_a, of_b);
+  result.verdict = judge(result);
+  return result;
+}
+
+Error not_comparable(std::string_view what, std::string_view a, std::string_view b) {
+  return make_error(ErrorCode::kInvalidArgument,
+                    "cannot compare: {} of the first report is {}, of the second {}", what, quote(a),
+                    quote(b));
+}
+
+Status check_setting(const Setting& a, const Setting& b) {
+  if (a.model != b.model) return not_comparable("the model", a.model, b.model);
+  if (a.dtype != b.dtype) return not_comparable("the weights' type", a.dtype, b.dtype);
+  if (a.device.threads != b.device.threads) {
+    return not_comparable("the number of threads", std::to_string(a.device.threads),
+                          std::to_string(b.device.threads));
+  }
+  return {};
+}
+
+bool same_sampling(const sampling::SamplingParams& a, const sampling::SamplingParams& b) {
+  return a.temperature == b.temperature && a.top_k == b.top_k && a.top_p == b.top_p && a.min_p == b.min_p &&
+         a.repetition_penalty == b.repetition_penalty;
+}
+
+Status check_config(const ConfigResult& a, const ConfigResult& b) {
+  const auto lengths = [](const ConfigResult& result) {
+    return fmt::format("{} + {} tokens", result.prompt_tokens, result.max_new_tokens);
+  };
+  const std::string where = escaped(a.config.key);
+  if (lengths(a) != lengths(b)) return not_comparable("the length in " + where, lengths(a), lengths(b));
+  if (!same_sampling(a.config.sampling, b.config.sampling)) {
+    return make_error(ErrorCode::kInvalidArgument, "cannot compare: the reports differ in how {} samples",
+                      where);
+  }
+  return {};
+}
+
+void warn_of_settings(const Setting& a, const Setting& b, std::vector<std::string>& warnings) {
+  const auto warn = [&](std::string_view what, const std::string& of_a, const std::string& of_b) {
+    if (of_a != of_b) warnings.push_back(fmt::format("{}: {} and {}", what, quote(of_a), quote(of_b)));
+  };
+  warn("the reports are of different machines", a.device_name, b.device_name);
+  warn("the reports are of different backends", a.device.backend, b.device.backend);
+  warn("the reports are of different instruction sets", a.device.isa, b.device.isa);
+  warn("the caches hold different types", a.kv_type, b.kv_type);
+  warn("the reports differ in the use of a KV cache", a.use_kv_cache ? "with" : "without",
+       b.use_kv_cache ? "with" : "without");
+}
+
+const ConfigResult* find(const Report& report, const std::string& key) {
+  const auto found = std::find_if(report.results.begin(), report.results.end(),
+                                  [&](const ConfigResult& result) { return result.config.key == key; });
+  return found == report.results.end() ? nullptr : &*found;
+}
+
+void warn_of_missing(const Report& in, const Report& from, std::string_view which,
+                     std::vector<std::string>& warnings) {
+  for (const ConfigResult& result : in.results) {
+    if (find(from, result.config.key) != nullptr) continue;
+    warnings.push_back(fmt::format("{} is in the {} report only", escaped(result.config.key), which));
+  }
+}
+
+std::string spread(const Quartiles& q) {
+  return fmt::format("{} ({} to {}, n={})", fixed(q.p50, 2), fixed(q.p25, 2), fixed(q.p75, 2), q.n);
+}
+
+// Calls f(key, metric) for each.
+void for_each_metric(const Comparison& comparison,
+                     const std::function<void(const std::string&, const MetricComparison&)>& f) {
+  for (const ConfigComparison& config : comparison.configs) {
+    for (const MetricComparison& metric : config.metrics) f(config.key, metric);
+  }
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFaster:
+      return "faster";
+    case Verdict::kSlower:
+      return "slower";
+    case Verdict::kNoDifferenceShown:
+      return "no difference shown";
+    case Verdict::kTooFewTrials:
+      return "too few trials";
+  }
+  return "";
+}
+
+Result<Comparison> compare(const Report& a, const Report& b) {
+  TRY(check_setting(a.setting, b.setting));
+  Comparison comparison;
+  warn_of_settings(a.setting, b.setting, comparison.warnings);
+  for (const ConfigResult& result : a.results) {
+    const ConfigResult* other = find(b, result.config.key);
+    if (other == nullptr) continue;
+    TRY(check_config(result, *other));
+    ConfigComparison config{result.config.key, {}};
+    for (const Metric& metric : kMetrics) {
+      if (auto compared = compare_metric(result, *other, metric)) config.metrics.push_back(*compared);
+    }
+    if (!config.metrics.empty()) {
+      comparison.configs.push_back(std::move(config));
+    } else {
+      comparison.warnings.push_back(fmt::format("{} has no trials to compare", escaped(result.config.key)));
+    }
+  }
+  warn_of_missing(a, b, "first", comparison.warnings);
+  warn_of_missing(b, a, "second", comparison.warnings);
+  if (comparison.configs.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "cannot compare: no configuration was measured in both reports"};
+  }
+  return comparison;
+}
+
+std::vector<std::string> regressions(const Comparison& comparison, double gate) {
+  std::vector<std::string> lines;
+  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
+    if (metric.regression <= gate) return;
+    lines.push_back(fmt::format("{}: {} is {:.1f} % worse: {} after {} ({})", escaped(key), metric.metric,
+                                100 * metric.regression, fixed(metric.b.p50, 2), fixed(metric.a.p50, 2),
+                                name(metric.verdict)));
+  });
+  return lines;
+}
+
+std::vector<std::string> wide_spreads(const Comparison& comparison, double gate) {
+  std::vector<std::string> lines;
+  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
+    if (metric.regression > gate) return;
+    const auto width = [](const Quartiles& q) { return (q.p75 - q.p25) / q.p50; };
+    const double widest = std::max(width(metric.a), width(metric.b));
+    if (widest <= gate) return;
+    lines.push_back(fmt::format("{}: the middle half of {} spans {:.1f} % of its median, wider than the gate",
+                                escaped(key), metric.metric, 100 * widest));
+  });
+  return lines;
+}
+
+std::string comparison_table(const Comparison& comparison) {
+  using Align = MarkdownTable::Align;
+  MarkdownTable table({{"Config", Align::kLeft},
+                       {"Figure", Align::kLeft},
+                       {"A: median (quartiles)", Align::kRight},
+                       {"B: median (quartiles)", Align::kRight},
+                       {"B/A", Align::kRight},
+                       {"p", Align::kRight},
+                       {"B is", Align::kLeft}});
+  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
+    table.add_row({key, metric.metric, spread(metric.a), spread(metric.b), fixed(metric.ratio, 3),
+                   fixed(metric.p, 3), std::string(name(metric.verdict))});
+  });
+  return table.text();
+}
+
+}  // namespace inferno::bench

@@ -1,0 +1,178 @@
+#include "bench/figures.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace inferno::bench {
+namespace {
+
+double seconds(Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+double sum_of_steps(const Trial& trial) {
+  return std::accumulate(trial.steps.begin(), trial.steps.end(), 0.0,
+                         [](double sum, Nanoseconds step) { return sum + seconds(step); });
+}
+
+// Of a figure that a trial may lack.
+using Figure = std::function<std::optional<double>(const Trial&)>;
+
+std::optional<Quartiles> quartiles(const std::vector<Trial>& trials, const Figure& figure) {
+  std::vector<double> sample;
+  for (const Trial& trial : trials) {
+    if (const auto value = figure(trial)) sample.push_back(*value);
+  }
+  const auto summary = metrics::summarize(sample);
+  if (!summary) return std::nullopt;
+  return Quartiles{summary->p25, summary->p50, summary->p75, summary->n};
+}
+
+std::optional<double> rate(double amount, double time) {
+  return amount > 0 && time > 0 ? std::optional(amount / time) : std::nullopt;
+}
+
+std::optional<metrics::Summary> step_summary(const std::vector<Trial>& trials) {
+  std::vector<double> sample;
+  for (const Trial& trial : trials) {
+    for (const Nanoseconds step : trial.steps) sample.push_back(1e3 * seconds(step));
+  }
+  return metrics::summarize(sample);
+}
+
+Shares mean_shares(const std::vector<Trial>& trials) {
+  Shares shares;
+  double n = 0;
+  for (const Trial& trial : trials) n += trial.wall > Nanoseconds(0) ? 1 : 0;
+  for (const Trial& trial : trials) {
+    if (trial.wall <= Nanoseconds(0)) continue;
+    const double whole = seconds(trial.wall) * n;
+    shares.prefill += seconds(trial.prefill) / whole;
+    shares.decode += seconds(trial.decode) / whole;
+    shares.sampling += seconds(trial.sampling) / whole;
+    shares.detokenization += seconds(trial.detokenization) / whole;
+    shares.other += seconds(trial.other) / whole;
+  }
+  return shares;
+}
+
+std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits) {
+  if (measured_s <= 0) return std::nullopt;
+  std::optional<double> memory_s;
+  std::optional<double> arithmetic_s;
+  if (limits.read_gb_per_s) memory_s = static_cast<double>(cost.bytes()) / (*limits.read_gb_per_s * 1e9);
+  if (limits.gops) arithmetic_s = static_cast<double>(cost.flops) / (*limits.gops * 1e9);
+  if (!memory_s && !arithmetic_s) return std::nullopt;
+  OfCeiling of;
+  of.bound = memory_s.value_or(-1) >= arithmetic_s.value_or(-1) ? Bound::kMemory : Bound::kArithmetic;
+  of.pct = 100.0 * std::max(memory_s.value_or(0), arithmetic_s.value_or(0)) / measured_s;
+  of.ceiling = of.bound == Bound::kMemory ? fmt::format("{:.1f} GB/s read", *limits.read_gb_per_s)
+                                          : fmt::format("{:.1f} G {}/s", *limits.gops, limits.arithmetic);
+  of.partial = !memory_s || !arithmetic_s;
+  return of;
+}
+
+std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
+                                  metrics::Cost Trial::*cost, const Limits& limits) {
+  double total_s = 0;
+  std::vector<double> ms;
+  std::vector<double> pct;
+  metrics::Cost total;
+  std::optional<OfCeiling> of;
+  for (const Trial& trial : trials) {
+    const double s = seconds(trial.*time);
+    if (s <= 0) continue;
+    total_s += s;
+    total += trial.*cost;
+    ms.push_back(1e3 * s);
+    of = of_ceiling(trial.*cost, s, limits);
+    if (of) pct.push_back(of->pct);
+  }
+  if (ms.empty()) return std::nullopt;
+  const auto bytes = static_cast<double>(total.bytes());
+  const auto flops = static_cast<double>(total.flops);
+  // The trials differ in time alone, so what binds one binds all.
+  if (of) of->pct = *metrics::percentile(pct, 0.5);
+  return PhaseFigures{.ms = *metrics::percentile(ms, 0.5),
+                      .gb_per_s = bytes / total_s / 1e9,
+                      .gflop_per_s = flops / total_s / 1e9,
+                      .flops_per_byte = bytes > 0 ? flops / bytes : 0,
+                      .of_ceiling = of};
+}
+
+double mean_bytes_per_token(const std::vector<Trial>& trials) {
+  double bytes = 0;
+  double passes = 0;
+  for (const Trial& trial : trials) {
+    bytes += static_cast<double>(trial.decode_cost.bytes());
+    passes += static_cast<double>(trial.steps.size());
+  }
+  return passes > 0 ? bytes / passes : 0;
+}
+
+int64_t median_generated(const std::vector<Trial>& trials) {
+  std::vector<double> sample;
+  for (const Trial& trial : trials) sample.push_back(static_cast<double>(trial.generated_tokens));
+  return static_cast<int64_t>(metrics::percentile(sample, 0.5).value_or(0));
+}
+
+std::vector<std::string_view> arithmetics(std::string_view dtype) {
+  if (dtype == "F32") return {"fp32"};
+  if (dtype == "F16") return {"fp32", "fp16"};
+  if (dtype == "BF16") return {"fp32", "bf16"};
+  return {"fp32", "int8"};
+}
+
+}  // namespace
+
+std::string_view name(Bound bound) {
+  return bound == Bound::kMemory ? "memory" : "arithmetic";
+}
+
+Limits limits(const Setting& setting) {
+  Limits limits;
+  if (const double read = setting.ceilings.read(setting.device.threads); read > 0)
+    limits.read_gb_per_s = read;
+  for (const std::string_view arithmetic : arithmetics(setting.dtype)) {
+    const double gops = setting.ceilings.peak(arithmetic, setting.device.threads);
+    if (gops > limits.gops.value_or(0)) {
+      limits.gops = gops;
+      limits.arithmetic = arithmetic;
+    }
+  }
+  return limits;
+}
+
+std::optional<Figures> figures(const ConfigResult& result, const Setting& setting) {
+  const std::vector<Trial>& trials = result.trials;
+  if (trials.empty()) return std::nullopt;
+  const auto of = [&](const Figure& figure) { return quartiles(trials, figure); };
+  const auto generated = [](const Trial& trial) { return static_cast<double>(trial.generated_tokens); };
+  const auto prompt = static_cast<double>(result.prompt_tokens);
+  const Limits limit = limits(setting);
+
+  Figures f;
+  f.generated_tokens = median_generated(trials);
+  f.wall_s = *of([](const Trial& t) { return seconds(t.wall); });
+  f.ttft_ms = *of([](const Trial& t) { return 1e3 * seconds(t.ttft); });
+  f.prompt_tps = of([&](const Trial& t) { return rate(prompt, seconds(t.prefill)); }).value_or(Quartiles{});
+  f.e2e_tps = of([&](const Trial& t) { return rate(generated(t), seconds(t.wall)); }).value_or(Quartiles{});
+  f.decode_tps = of([&](const Trial& t) { return rate(generated(t) - 1, sum_of_steps(t)); });
+  f.decode_forward_tps = of([&](const Trial& t) { return rate(generated(t) - 1, seconds(t.decode)); });
+  f.decode_seed_tps = of([&](const Trial& t) { return rate(generated(t), seconds(t.decode)); });
+  f.step_ms = step_summary(trials);
+  f.shares = mean_shares(trials);
+  f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit);
+  f.decode = phase(trials, &Trial::decode, &Trial::decode_cost, limit);
+  f.bytes_per_token = mean_bytes_per_token(trials);
+  return f;
+}
+
+uint64_t kv_cache_bytes(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, DType kv_type,
+                        int64_t tokens) {
+  return 2 * static_cast<uint64_t>(n_layers) * static_cast<uint64_t>(n_kv_heads) *
+         row_bytes(kv_type, static_cast<size_t>(head_dim)) * static_cast<uint64_t>(tokens);
+}
+
+}  // namespace inferno::bench

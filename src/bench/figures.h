@@ -1,0 +1,85 @@
+// What follows from the measurements of one configuration: medians, rates, shares, and how near they come to
+// what the machine can do at best.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "bench/result.h"
+#include "metrics/stats.h"
+
+namespace inferno::bench {
+
+// Of one figure over the trials.
+struct Quartiles {
+  double p25 = 0, p50 = 0, p75 = 0;
+  size_t n = 0;
+};
+
+// The ceilings that hold for a setting: its threads, the arithmetic of its weights. Absent: not measured.
+struct Limits {
+  std::optional<double> read_gb_per_s;
+  std::optional<double> gops;  // 10^9 operations a second
+  std::string arithmetic;      // "int8"; empty without gops
+};
+// The arithmetic is the fastest that was measured of those the weights allow: fp32 for F32 weights, besides
+// bf16 or fp16 for weights of that type, besides int8 for quantized ones.
+Limits limits(const Setting& setting);
+
+enum class Bound { kMemory, kArithmetic };
+std::string_view name(Bound bound);  // "memory", "arithmetic"
+
+// A measured time against the shortest possible: the longer of bytes / read bandwidth and operations / peak.
+struct OfCeiling {
+  double pct = 0;  // 100 * shortest / measured
+  Bound bound = Bound::kMemory;
+  std::string ceiling;   // "41.2 GB/s read", "180.3 G int8/s"
+  bool partial = false;  // the other ceiling is not known, so the true floor may be higher
+};
+
+// The forward passes of one phase, over all trials.
+struct PhaseFigures {
+  double ms = 0;  // median over trials
+  double gb_per_s = 0, gflop_per_s = 0;
+  double flops_per_byte = 0;
+  std::optional<OfCeiling> of_ceiling;
+};
+
+// Means over trials of what part of the wall time each took; they sum to 1.
+struct Shares {
+  double prefill = 0, decode = 0, sampling = 0, detokenization = 0, other = 0;
+};
+
+struct Figures {
+  int64_t generated_tokens = 0;  // median over trials
+  Quartiles wall_s;
+  Quartiles ttft_ms;
+  Quartiles prompt_tps;  // prompt tokens / time of the prefill's forward pass
+  Quartiles e2e_tps;     // generated tokens / wall: sampling and detokenization included
+
+  // Decode, by three definitions. Absent when one token was generated.
+  // The time counted is that of the steps, from one token leaving the sampler to the next: forward pass,
+  // sampling and detokenization. The tokens counted are those that it made, generated - 1.
+  std::optional<Quartiles> decode_tps;
+  // The same tokens by the time of the forward passes alone.
+  std::optional<Quartiles> decode_forward_tps;
+  // As the seed project has it: all generated tokens, the first included, by the time of the forward passes
+  // alone. Higher than what a user sees.
+  std::optional<Quartiles> decode_seed_tps;
+
+  std::optional<metrics::Summary> step_ms;  // over all steps of all trials
+  Shares shares;
+  std::optional<PhaseFigures> prefill, decode;
+  double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any
+};
+
+// nullopt without trials.
+std::optional<Figures> figures(const ConfigResult& result, const Setting& setting);
+
+// Bytes of keys and values of `tokens` positions, every layer at full length:
+// 2 * layers * kv heads * head_dim * bytes of an element * tokens.
+uint64_t kv_cache_bytes(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, DType kv_type,
+                        int64_t tokens);
+
+}  // namespace inferno::bench

@@ -1,0 +1,193 @@
+#include "bench/json_reader.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/mapped_file.h"
+#include "base/text.h"
+
+namespace inferno::bench {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{64} << 20;
+constexpr int kMaxDepth = 64;
+constexpr double kMaxNumber = 1e30;  // sums and products of a few of them stay finite
+
+bool nests_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      in_string = c != '"';
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+Error too_large(size_t bytes) {
+  return make_error(ErrorCode::kInvalidFile, "expected at most {} of JSON, found {}", human_bytes(kMaxBytes),
+                    human_bytes(bytes));
+}
+
+std::string shown(const Json& json) {
+  if (json.is_null()) return "nothing";
+  if (json.is_object()) return "an object";
+  if (json.is_array()) return "an array";
+  if (json.is_string()) return quote(json.get_ref<const std::string&>().substr(0, 40));
+  return json.dump();
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text) {
+  if (text.size() > kMaxBytes) return too_large(text.size());
+  if (nests_too_deep(text)) {
+    return make_error(ErrorCode::kInvalidFile, "expected JSON nested at most {} deep, found deeper",
+                      kMaxDepth);
+  }
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return make_error(ErrorCode::kInvalidFile, "expected JSON, found none at byte {}", error.byte);
+  } catch (const Json::exception&) {  // a number that no double holds
+    return Error{ErrorCode::kInvalidFile, "expected JSON, found a number out of range"};
+  }
+}
+
+Result<std::string> read_text_file(const std::string& path) {
+  TRY_ASSIGN(const auto file, MappedFile::open(path));
+  if (file->bytes().size() > kMaxBytes) {
+    Error error = too_large(file->bytes().size());
+    error.message = escaped(path, path.size()) + ": " + error.message;
+    return error;
+  }
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+}
+
+std::string dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Status JsonReader::status() const {
+  return *error_ ? Status(**error_) : Status();
+}
+
+const Json& JsonReader::field(const char* key) const {
+  static const Json kNull;
+  if (!json_->is_object()) return kNull;
+  const auto found = json_->find(key);
+  return found == json_->end() ? kNull : *found;
+}
+
+std::string JsonReader::place(const char* key) const {
+  return where_.empty() ? key : where_ + "." + key;
+}
+
+void JsonReader::fail(const std::string& place, std::string_view expected, const Json& found) {
+  if (*error_) return;
+  *error_ = make_error(ErrorCode::kInvalidFile, "{}: expected {}, found {}", place, expected, shown(found));
+}
+
+void JsonReader::expect(bool condition, const char* key, std::string_view expected) {
+  if (!condition) fail(place(key), expected, field(key));
+}
+
+double JsonReader::as_number(const Json& json, const std::string& place) {
+  const double value = json.is_number() ? json.get<double>() : 0;
+  if (json.is_number() && std::abs(value) <= kMaxNumber) return value;
+  fail(place, "a number", json);
+  return 0;
+}
+
+uint64_t JsonReader::as_whole(const Json& json, const std::string& place, uint64_t max) {
+  if (json.is_number_unsigned() && json.get<uint64_t>() <= max) return json.get<uint64_t>();
+  fail(place, fmt::format("a whole number from 0 to {}", max), json);
+  return 0;
+}
+
+bool JsonReader::has(const char* key) const {
+  return !field(key).is_null();
+}
+
+std::string JsonReader::text(const char* key) {
+  const Json& json = field(key);
+  if (json.is_string()) return json.get<std::string>();
+  fail(place(key), "a string", json);
+  return "";
+}
+
+bool JsonReader::flag(const char* key) {
+  const Json& json = field(key);
+  if (json.is_boolean()) return json.get<bool>();
+  fail(place(key), "true or false", json);
+  return false;
+}
+
+double JsonReader::number(const char* key) {
+  return as_number(field(key), place(key));
+}
+
+uint64_t JsonReader::whole(const char* key, uint64_t max) {
+  return as_whole(field(key), place(key), max);
+}
+
+std::optional<std::string> JsonReader::optional_text(const char* key) {
+  return has(key) ? std::optional(text(key)) : std::nullopt;
+}
+
+std::optional<double> JsonReader::optional_number(const char* key) {
+  return has(key) ? std::optional(number(key)) : std::nullopt;
+}
+
+std::optional<uint64_t> JsonReader::optional_whole(const char* key, uint64_t max) {
+  return has(key) ? std::optional(whole(key, max)) : std::nullopt;
+}
+
+std::vector<double> JsonReader::numbers(const char* key) {
+  std::vector<double> values;
+  const Json& array = field(key);
+  expect(array.is_array(), key, "an array of numbers");
+  if (!array.is_array()) return values;
+  values.reserve(array.size());
+  for (const Json& json : array) values.push_back(as_number(json, place(key)));
+  return values;
+}
+
+std::vector<uint64_t> JsonReader::wholes(const char* key, uint64_t max) {
+  std::vector<uint64_t> values;
+  const Json& array = field(key);
+  expect(array.is_array(), key, "an array of whole numbers");
+  if (!array.is_array()) return values;
+  values.reserve(array.size());
+  for (const Json& json : array) values.push_back(as_whole(json, place(key), max));
+  return values;
+}
+
+JsonReader JsonReader::object(const char* key) {
+  const Json& json = field(key);
+  expect(json.is_object(), key, "an object");
+  return {json, place(key), error_};
+}
+
+std::vector<JsonReader> JsonReader::objects(const char* key) {
+  std::vector<JsonReader> readers;
+  const Json& array = field(key);
+  expect(array.is_array(), key, "an array of objects");
+  if (!array.is_array()) return readers;
+  for (size_t i = 0; i < array.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", place(key), i);
+    if (!array[i].is_object()) fail(at, "an object", array[i]);
+    readers.push_back(JsonReader(array[i], at, error_));
+  }
+  return readers;
+}
+
+}  // namespace inferno::bench

@@ -1,0 +1,127 @@
+#include "bench/ladder_rows.h"
+
+#include "base/text.h"
+#include "bench/json_reader.h"
+#include "bench/markdown_table.h"
+
+namespace inferno::bench {
+namespace {
+
+Json row_json(std::span<const LadderRow> rows, size_t i) {
+  const LadderRow& row = rows[i];
+  Json json = {{"name", row.name}, {"backend", row.backend}, {"dtype", row.dtype}, {"kv", row.kv}};
+  if (!row.absent.empty()) {
+    json["absent"] = row.absent;
+    return json;
+  }
+  const std::optional<double> faster = speed_up(rows, i);
+  json["bytes_per_token"] = row.bytes_per_token;
+  json["ttft_ms"] = row.ttft_ms;
+  json["decode_tps"] = row.decode_tps;
+  json["speed_up"] = faster ? Json(*faster) : Json(nullptr);
+  json["bound"] = row.bound;
+  json["pct_of_ceiling"] = row.pct_of_ceiling ? Json(*row.pct_of_ceiling) : Json(nullptr);
+  json["per_forward_ms"] = row.per_forward_ms;
+  return json;
+}
+
+LadderRow read_row(JsonReader& json) {
+  LadderRow row;
+  row.name = json.text("name");
+  row.backend = json.text("backend");
+  row.dtype = json.text("dtype");
+  row.kv = json.text("kv");
+  row.absent = json.optional_text("absent").value_or("");
+  if (!row.absent.empty()) return row;
+  row.bytes_per_token = json.number("bytes_per_token");
+  row.ttft_ms = json.number("ttft_ms");
+  row.decode_tps = json.number("decode_tps");
+  row.bound = json.text("bound");
+  row.pct_of_ceiling = json.optional_number("pct_of_ceiling");
+  row.per_forward_ms = json.numbers("per_forward_ms");
+  return row;
+}
+
+std::string bound_text(const LadderRow& row) {
+  if (row.bound.empty()) return "—";
+  return row.pct_of_ceiling ? fmt::format("{} % of {}", fixed(row.pct_of_ceiling, 1), row.bound) : row.bound;
+}
+
+std::vector<std::string> cells(std::span<const LadderRow> rows, size_t i) {
+  const LadderRow& row = rows[i];
+  std::vector<std::string> cells = {row.name, row.backend, row.dtype, row.kv};
+  if (!row.absent.empty()) {
+    cells.resize(9, "—");
+    return cells;
+  }
+  const std::optional<double> faster = speed_up(rows, i);
+  cells.insert(cells.end(),
+               {fixed(row.bytes_per_token / 1e6, 1), fixed(row.ttft_ms, 1), fixed(row.decode_tps, 2),
+                faster ? fixed(faster, 2) + "x" : "—", bound_text(row)});
+  return cells;
+}
+
+}  // namespace
+
+std::optional<double> speed_up(std::span<const LadderRow> rows, size_t i) {
+  if (!rows[i].absent.empty() || rows[i].decode_tps <= 0) return std::nullopt;
+  for (size_t before = i; before > 0; --before) {
+    const LadderRow& row = rows[before - 1];
+    if (!row.absent.empty()) continue;
+    return row.decode_tps > 0 ? std::optional(rows[i].decode_tps / row.decode_tps) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string to_json(const Ladder& ladder) {
+  Json json = {{"model", ladder.model},
+               {"device_name", ladder.device_name},
+               {"threads", ladder.threads},
+               {"prompt_tokens", ladder.prompt_tokens},
+               {"generated_tokens", ladder.generated_tokens},
+               {"timestamp", ladder.timestamp},
+               {"git_revision", ladder.git_revision},
+               {"rungs", Json::array()}};
+  for (size_t i = 0; i < ladder.rows.size(); ++i) json["rungs"].push_back(row_json(ladder.rows, i));
+  return dump(json, 1) + "\n";
+}
+
+Result<Ladder> ladder_from_json(std::string_view text) {
+  constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
+  TRY_ASSIGN(const Json json, parse_json(text));
+  JsonReader reader(json);
+  Ladder ladder;
+  ladder.model = reader.text("model");
+  ladder.device_name = reader.text("device_name");
+  ladder.threads = static_cast<unsigned>(reader.whole("threads", 1 << 20));
+  ladder.prompt_tokens = static_cast<int64_t>(reader.whole("prompt_tokens", kMaxTokens));
+  ladder.generated_tokens = static_cast<int64_t>(reader.whole("generated_tokens", kMaxTokens));
+  ladder.timestamp = reader.text("timestamp");
+  ladder.git_revision = reader.text("git_revision");
+  for (JsonReader& row : reader.objects("rungs")) ladder.rows.push_back(read_row(row));
+  TRY(reader.status());
+  return ladder;
+}
+
+std::string ladder_table(const Ladder& ladder) {
+  using Align = MarkdownTable::Align;
+  MarkdownTable table({{"Rung", Align::kLeft},
+                       {"Backend", Align::kLeft},
+                       {"Weights", Align::kLeft},
+                       {"KV", Align::kLeft},
+                       {"MB/token", Align::kRight},
+                       {"TTFT ms", Align::kRight},
+                       {"Decode tok/s", Align::kRight},
+                       {"Speed-up", Align::kRight},
+                       {"Ceiling", Align::kLeft}});
+  std::string sentences;
+  for (size_t i = 0; i < ladder.rows.size(); ++i) {
+    const LadderRow& row = ladder.rows[i];
+    table.add_row(cells(ladder.rows, i));
+    if (!row.absent.empty())
+      sentences += fmt::format("{}: {}\n", escaped(row.name), escaped(row.absent, 400));
+  }
+  return table.text() + (sentences.empty() ? "" : "\n" + sentences);
+}
+
+}  // namespace inferno::bench

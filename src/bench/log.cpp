@@ -1,0 +1,211 @@
+#include "bench/log.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "base/text.h"
+#include "bench/figures.h"
+#include "bench/json_reader.h"
+
+namespace inferno::bench {
+namespace {
+
+Error io_error(const std::string& path, std::string_view what, int error_number) {
+  return make_error(ErrorCode::kIo, "{}: cannot {}: {}", escaped(path, path.size()), what,
+                    std::generic_category().message(error_number));
+}
+
+class OpenFile {
+ public:
+  explicit OpenFile(int fd) : fd_(fd) {}
+  ~OpenFile() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  int fd() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+LogEntry::Config config_entry(const ConfigResult& result, const Figures& f) {
+  LogEntry::Config config;
+  config.key = result.config.key;
+  config.prompt_tokens = result.prompt_tokens;
+  config.generated_tokens = f.generated_tokens;
+  config.e2e_tps = f.e2e_tps.p50;
+  config.ttft_ms = f.ttft_ms.p50;
+  if (f.decode_tps) config.decode_tps = f.decode_tps->p50;
+  if (f.step_ms) config.step_p50_ms = f.step_ms->p50;
+  if (f.prefill && f.prefill->of_ceiling) config.prefill_pct_of_ceiling = f.prefill->of_ceiling->pct;
+  if (f.decode) config.decode_gb_per_s = f.decode->gb_per_s;
+  if (f.decode && f.decode->of_ceiling) {
+    config.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
+    config.decode_bound = name(f.decode->of_ceiling->bound);
+  }
+  return config;
+}
+
+Json config_json(const LogEntry::Config& config) {
+  return {{"key", config.key},
+          {"prompt_tokens", config.prompt_tokens},
+          {"generated_tokens", config.generated_tokens},
+          {"e2e_tps", config.e2e_tps},
+          {"ttft_ms", config.ttft_ms},
+          {"decode_tps", or_null(config.decode_tps)},
+          {"step_p50_ms", or_null(config.step_p50_ms)},
+          {"prefill_pct_of_ceiling", or_null(config.prefill_pct_of_ceiling)},
+          {"decode_pct_of_ceiling", or_null(config.decode_pct_of_ceiling)},
+          {"decode_gb_per_s", or_null(config.decode_gb_per_s)},
+          {"decode_bound", config.decode_bound}};
+}
+
+LogEntry::Config read_config(JsonReader& json) {
+  constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
+  LogEntry::Config config;
+  config.key = json.text("key");
+  config.prompt_tokens = static_cast<int64_t>(json.whole("prompt_tokens", kMaxTokens));
+  config.generated_tokens = static_cast<int64_t>(json.whole("generated_tokens", kMaxTokens));
+  config.e2e_tps = json.number("e2e_tps");
+  config.ttft_ms = json.number("ttft_ms");
+  config.decode_tps = json.optional_number("decode_tps");
+  config.step_p50_ms = json.optional_number("step_p50_ms");
+  config.prefill_pct_of_ceiling = json.optional_number("prefill_pct_of_ceiling");
+  config.decode_pct_of_ceiling = json.optional_number("decode_pct_of_ceiling");
+  config.decode_gb_per_s = json.optional_number("decode_gb_per_s");
+  config.decode_bound = json.optional_text("decode_bound").value_or("");
+  return config;
+}
+
+// Appends to the file of this descriptor, which nobody else is appending to; cuts it back if that fails.
+Status append(int fd, const std::string& path, std::string line) {
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return io_error(path, "look at it", errno);
+  // A last line that somebody left without its end stays a line of its own.
+  char last = '\n';
+  if (info.st_size > 0 && ::pread(fd, &last, 1, info.st_size - 1) != 1) {
+    return io_error(path, "read it", errno);
+  }
+  if (last != '\n') line.insert(0, 1, '\n');
+  ssize_t written = -1;
+  do written = ::write(fd, line.data(), line.size());
+  while (written < 0 && errno == EINTR);
+  const int why = written < 0 ? errno : ENOSPC;
+  if (written == static_cast<ssize_t>(line.size()) && ::fsync(fd) == 0) return {};
+  const int error_number = written == static_cast<ssize_t>(line.size()) ? errno : why;
+  if (::ftruncate(fd, info.st_size) != 0) return io_error(path, "take back half a line", errno);
+  return io_error(path, "write it", error_number);
+}
+
+}  // namespace
+
+std::string LogEntry::series() const {
+  return fmt::format("{} {} {} {}/{} {}t{}{}", model, dtype, use_kv_cache ? "KV " + kv_type : "no cache",
+                     backend, isa, threads, device_name.empty() ? "" : ", ", device_name);
+}
+
+LogEntry log_entry(const Report& report) {
+  const Setting& s = report.setting;
+  LogEntry entry{.timestamp = s.timestamp,
+                 .git_revision = s.git_revision,
+                 .engine_version = s.engine_version,
+                 .model = s.model,
+                 .dtype = s.dtype,
+                 .kv_type = s.kv_type,
+                 .suite = s.suite,
+                 .use_kv_cache = s.use_kv_cache,
+                 .backend = s.device.backend,
+                 .device_name = s.device_name,
+                 .isa = s.device.isa,
+                 .threads = s.device.threads,
+                 .configs = {}};
+  for (const ConfigResult& result : report.results) {
+    if (const auto f = figures(result, s)) entry.configs.push_back(config_entry(result, *f));
+  }
+  return entry;
+}
+
+std::string to_json_line(const LogEntry& entry) {
+  Json json = {{"timestamp", entry.timestamp},
+               {"git_revision", entry.git_revision},
+               {"engine_version", entry.engine_version},
+               {"model", entry.model},
+               {"dtype", entry.dtype},
+               {"kv_type", entry.kv_type},
+               {"suite", entry.suite},
+               {"use_kv_cache", entry.use_kv_cache},
+               {"backend", entry.backend},
+               {"device_name", entry.device_name},
+               {"isa", entry.isa},
+               {"threads", entry.threads},
+               {"configs", Json::array()}};
+  for (const LogEntry::Config& config : entry.configs) json["configs"].push_back(config_json(config));
+  return dump(json) + "\n";
+}
+
+Result<LogEntry> log_entry_from_json(std::string_view line) {
+  TRY_ASSIGN(const Json json, parse_json(line));
+  JsonReader reader(json);
+  LogEntry entry;
+  entry.timestamp = reader.text("timestamp");
+  entry.git_revision = reader.text("git_revision");
+  entry.engine_version = reader.text("engine_version");
+  entry.model = reader.text("model");
+  entry.dtype = reader.text("dtype");
+  entry.kv_type = reader.text("kv_type");
+  entry.suite = reader.text("suite");
+  entry.use_kv_cache = reader.flag("use_kv_cache");
+  entry.backend = reader.text("backend");
+  entry.device_name = reader.text("device_name");
+  entry.isa = reader.text("isa");
+  entry.threads = static_cast<unsigned>(reader.whole("threads", 1 << 20));
+  for (JsonReader& config : reader.objects("configs")) entry.configs.push_back(read_config(config));
+  TRY(reader.status());
+  return entry;
+}
+
+Status append_to_log(const std::string& path, const LogEntry& entry) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) return io_error(path, "make its folder", error.value());
+  const OpenFile file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (file.fd() < 0) return io_error(path, "open it", errno);
+  if (::flock(file.fd(), LOCK_EX) != 0) return io_error(path, "lock it", errno);
+  return append(file.fd(), path, to_json_line(entry));
+}
+
+Result<Log> read_log(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_text_file(path));
+  Log log;
+  size_t number = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto entry = log_entry_from_json(line);
+    if (entry) {
+      log.entries.push_back(*std::move(entry));
+    } else {
+      log.warnings.push_back(
+          fmt::format("{}:{}: {}", escaped(path, path.size()), number, entry.error().message));
+    }
+  }
+  return log;
+}
+
+}  // namespace inferno::bench

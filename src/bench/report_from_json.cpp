@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "bench/json_reader.h"
+#include "bench/report_json.h"
+
+namespace inferno::bench {
+namespace {
+
+constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
+
+Nanoseconds duration(JsonReader& json, const char* key) {
+  return Nanoseconds(json.whole(key));
+}
+
+int64_t tokens(JsonReader& json, const char* key) {
+  return static_cast<int64_t>(json.whole(key, kMaxTokens));
+}
+
+float single(JsonReader& json, const char* key) {
+  return static_cast<float>(json.number(key));
+}
+
+metrics::Cost read_cost(JsonReader json) {
+  return {.weight_bytes = json.whole("weight_bytes"),
+          .kv_bytes = json.whole("kv_bytes"),
+          .activation_bytes = json.whole("activation_bytes"),
+          .flops = json.whole("flops")};
+}
+
+Trial read_trial(JsonReader json) {
+  Trial trial;
+  trial.wall = duration(json, "wall_ns");
+  trial.prefill = duration(json, "prefill_ns");
+  trial.decode = duration(json, "decode_ns");
+  trial.sampling = duration(json, "sampling_ns");
+  trial.detokenization = duration(json, "detokenization_ns");
+  trial.other = duration(json, "other_ns");
+  trial.ttft = duration(json, "ttft_ns");
+  trial.generated_tokens = tokens(json, "generated_tokens");
+  trial.prefill_cost = read_cost(json.object("prefill_cost"));
+  trial.decode_cost = read_cost(json.object("decode_cost"));
+  for (const uint64_t ns : json.wholes("step_ns")) trial.steps.emplace_back(ns);
+  json.expect(
+      trial.prefill + trial.decode + trial.sampling + trial.detokenization + trial.other == trial.wall,
+      "wall_ns", "the sum of the five parts");
+  json.expect(trial.generated_tokens == static_cast<int64_t>(trial.steps.size()) + 1, "generated_tokens",
+              "one more than there are steps");
+  return trial;
+}
+
+sampling::SamplingParams read_sampling(JsonReader& json) {
+  constexpr uint64_t kMaxTopK = uint64_t{1} << 30;
+  return {.temperature = single(json, "temperature"),
+          .top_k = static_cast<int32_t>(json.optional_whole("top_k", kMaxTopK).value_or(0)),
+          .top_p = single(json, "top_p"),
+          .min_p = static_cast<float>(json.optional_number("min_p").value_or(0)),
+          .repetition_penalty = single(json, "repetition_penalty"),
+          .seed = json.whole("seed", std::numeric_limits<uint64_t>::max())};
+}
+
+ConfigResult read_config(JsonReader json) {
+  ConfigResult result;
+  result.config.key = json.text("key");
+  result.config.report_name = json.text("config_name");
+  result.config.purpose = json.text("purpose");
+  result.config.prompt_tokens = tokens(json, "asked_prompt_tokens");
+  result.config.max_new_tokens = tokens(json, "asked_new_tokens");
+  result.config.sampling = read_sampling(json);
+  result.prompt_tokens = tokens(json, "prompt_tokens");
+  result.max_new_tokens = tokens(json, "max_new_tokens");
+  result.cut = json.flag("cut");
+  result.warmup_runs = static_cast<int>(json.whole("warmup_runs", 1 << 20));
+  result.cache_bytes = json.whole("cache_bytes");
+  result.peak_host_bytes = json.whole("peak_host_bytes");
+  result.peak_gpu_bytes = json.optional_whole("peak_gpu_bytes");
+  for (JsonReader& trial : json.objects("raw_trials")) result.trials.push_back(read_trial(trial));
+  return result;
+}
+
+backend::Ceilings read_ceilings(JsonReader json) {
+  backend::Ceilings ceilings;
+  ceilings.read_gb_per_s = json.numbers("read_gb_per_s");
+  for (JsonReader& peak : json.objects("peaks")) {
+    ceilings.peaks.push_back({.arithmetic = peak.text("arithmetic"),
+                              .isa = peak.text("isa"),
+                              .threads = static_cast<unsigned>(peak.whole("threads", 1 << 20)),
+                              .gops = peak.number("gops")});
+  }
+  ceilings.clock_ghz = json.number("clock_ghz");
+  return ceilings;
+}
+
+Setting read_setting(JsonReader& json) {
+  Setting setting;
+  setting.model = json.text("model");
+  setting.model_path = json.text("model_path");
+  setting.model_bytes = json.whole("model_bytes");
+  setting.dtype = json.text("dtype");
+  setting.kv_type = json.text("kv_type");
+  setting.use_kv_cache = json.flag("use_kv_cache");
+  setting.suite = json.text("suite");
+  setting.seed = json.whole("seed", std::numeric_limits<uint64_t>::max());
+  setting.device.backend = json.text("backend");
+  setting.device.device = json.text("device_kind");
+  setting.device.isa = json.text("isa");
+  setting.device.threads = static_cast<unsigned>(json.whole("threads", 1 << 20));
+  setting.device_name = json.text("device_name");
+  setting.ceilings = read_ceilings(json.object("ceilings"));
+  setting.engine_version = json.text("engine_version");
+  setting.git_revision = json.optional_text("git_revision").value_or("");
+  setting.timestamp = json.text("timestamp");
+  return setting;
+}
+
+}  // namespace
+
+Result<Report> report_from_json(std::string_view text) {
+  TRY_ASSIGN(const Json json, parse_json(text));
+  JsonReader reader(json);
+  Report report;
+  report.setting = read_setting(reader);
+  for (JsonReader& config : reader.objects("configs")) report.results.push_back(read_config(config));
+  TRY(reader.status());
+  return report;
+}
+
+}  // namespace inferno::bench

@@ -1,0 +1,269 @@
+#include "bench/report_json.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "bench/figures.h"
+#include "bench/json_reader.h"
+
+namespace inferno::bench {
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
+
+// 0.8 and not 0.800000011920929, which is the nearest double's way to say 0.8f.
+double as_typed(float value) {
+  return std::strtod(fmt::format("{}", value).c_str(), nullptr);
+}
+
+Json or_null(const std::optional<Quartiles>& quartiles, double Quartiles::*member) {
+  return quartiles ? Json((*quartiles).*member) : Json(nullptr);
+}
+
+Json quartiles_json(const std::optional<Quartiles>& quartiles) {
+  return quartiles ? Json{quartiles->p25, quartiles->p50, quartiles->p75} : Json(nullptr);
+}
+
+bool on_gpu(const Setting& setting) {
+  return setting.device.device != "CPU";
+}
+
+Json ceilings_json(const backend::Ceilings& ceilings) {
+  Json peaks = Json::array();
+  for (const auto& peak : ceilings.peaks) {
+    peaks.push_back(
+        {{"arithmetic", peak.arithmetic}, {"isa", peak.isa}, {"threads", peak.threads}, {"gops", peak.gops}});
+  }
+  return {{"read_gb_per_s", ceilings.read_gb_per_s}, {"peaks", peaks}, {"clock_ghz", ceilings.clock_ghz}};
+}
+
+Json cost_json(const metrics::Cost& cost) {
+  return {{"weight_bytes", cost.weight_bytes},
+          {"kv_bytes", cost.kv_bytes},
+          {"activation_bytes", cost.activation_bytes},
+          {"flops", cost.flops}};
+}
+
+Json trial_json(const Trial& trial) {
+  Json steps = Json::array();
+  for (const Nanoseconds step : trial.steps) steps.push_back(step.count());
+  return {{"wall_ns", trial.wall.count()},
+          {"prefill_ns", trial.prefill.count()},
+          {"decode_ns", trial.decode.count()},
+          {"sampling_ns", trial.sampling.count()},
+          {"detokenization_ns", trial.detokenization.count()},
+          {"other_ns", trial.other.count()},
+          {"ttft_ns", trial.ttft.count()},
+          {"generated_tokens", trial.generated_tokens},
+          {"prefill_cost", cost_json(trial.prefill_cost)},
+          {"decode_cost", cost_json(trial.decode_cost)},
+          {"step_ns", std::move(steps)}};
+}
+
+// The keys of the seed, in its order.
+void add_seed_keys(Json& json, const ConfigResult& result, const Setting& setting,
+                   const std::optional<Figures>& f) {
+  const sampling::SamplingParams& sampling = result.config.sampling;
+  json["use_kv_cache"] = setting.use_kv_cache;
+  json["config_name"] = result.config.report_name;
+  json["model"] = setting.model;
+  json["dtype"] = setting.dtype;
+  json["device"] = on_gpu(setting) ? "cuda" : "cpu";
+  json["gpu_name"] = on_gpu(setting) ? Json(setting.device_name) : Json(nullptr);
+  json["prompt_tokens"] = result.prompt_tokens;
+  json["generated_tokens"] = f ? Json(f->generated_tokens) : Json(nullptr);
+  json["temperature"] = as_typed(sampling.temperature);
+  json["top_k"] = sampling.top_k > 0 ? Json(sampling.top_k) : Json(nullptr);
+  json["top_p"] = as_typed(sampling.top_p);
+  json["repetition_penalty"] = as_typed(sampling.repetition_penalty);
+  json["seed"] = sampling.seed;
+  json["trials"] = result.trials.size();
+  json["ttft_median_ms"] = f ? Json(f->ttft_ms.p50) : Json(nullptr);
+  json["prompt_throughput_median_tps"] = f ? Json(f->prompt_tps.p50) : Json(nullptr);
+  json["decode_throughput_median_tps"] = f ? or_null(f->decode_seed_tps, &Quartiles::p50) : Json(nullptr);
+  json["e2e_throughput_tps"] = f ? Json(f->e2e_tps.p50) : Json(nullptr);
+  const auto step = [&](double metrics::Summary::*member) {
+    return f && f->step_ms ? Json((*f->step_ms).*member) : Json(nullptr);
+  };
+  json["per_step_latency_mean_ms"] = step(&metrics::Summary::mean);
+  json["per_step_latency_p50_ms"] = step(&metrics::Summary::p50);
+  json["per_step_latency_p95_ms"] = step(&metrics::Summary::p95);
+  json["per_step_latency_p99_ms"] = step(&metrics::Summary::p99);
+  json["per_step_latency_min_ms"] = step(&metrics::Summary::min);
+  json["per_step_latency_max_ms"] = step(&metrics::Summary::max);
+  json["wall_time_median_s"] = f ? Json(f->wall_s.p50) : Json(nullptr);
+  json["cache_memory_mb"] = setting.use_kv_cache ? static_cast<double>(result.cache_bytes) / 1e6 : 0.0;
+  for (const char* key :
+       {"post_load_gpu_gb", "post_load_gpu_reserved_gb", "end_gpu_memory_gb", "end_gpu_reserved_gb"}) {
+    json[key] = nullptr;
+  }
+  json["peak_gpu_memory_gb"] =
+      result.peak_gpu_bytes ? Json(static_cast<double>(*result.peak_gpu_bytes) / kGiB) : Json(nullptr);
+  json["peak_gpu_reserved_gb"] = nullptr;
+  json["engine_version"] = setting.engine_version;
+  json["cuda_version"] = nullptr;
+  json["timestamp"] = setting.timestamp;
+}
+
+Json parts_json(const Shares& shares) {
+  return {{"prefill", shares.prefill},
+          {"decode", shares.decode},
+          {"sampling", shares.sampling},
+          {"detokenization", shares.detokenization},
+          {"other", shares.other}};
+}
+
+void add_ceiling_keys(Json& json, const std::string& phase, const std::optional<PhaseFigures>& figures) {
+  const std::optional<OfCeiling> of = figures ? figures->of_ceiling : std::nullopt;
+  json[phase + "_pct_of_ceiling"] = of ? Json(of->pct) : Json(nullptr);
+  json[phase + "_bound"] = of ? Json(name(of->bound)) : Json(nullptr);
+  json[phase + "_gb_per_s"] = figures ? Json(figures->gb_per_s) : Json(nullptr);
+  json[phase + "_gflop_per_s"] = figures ? Json(figures->gflop_per_s) : Json(nullptr);
+}
+
+void add_our_figures(Json& json, const Setting& setting, const Figures& f) {
+  add_ceiling_keys(json, "prefill", f.prefill);
+  add_ceiling_keys(json, "decode", f.decode);
+  const Limits limit = limits(setting);
+  json["ceilings"] = {{"read_gb_per_s", or_null(limit.read_gb_per_s)},
+                      {"arithmetic", text_or_null(limit.arithmetic)},
+                      {"gops", or_null(limit.gops)}};
+  json["bytes_per_token"] = f.bytes_per_token;
+  json["decode_step_to_step_median_tps"] = or_null(f.decode_tps, &Quartiles::p50);
+  json["decode_forward_only_median_tps"] = or_null(f.decode_forward_tps, &Quartiles::p50);
+  json["parts"] = parts_json(f.shares);
+  json["quartiles"] = {{"ttft_ms", quartiles_json(f.ttft_ms)},
+                       {"prompt_tps", quartiles_json(f.prompt_tps)},
+                       {"decode_seed_tps", quartiles_json(f.decode_seed_tps)},
+                       {"decode_step_to_step_tps", quartiles_json(f.decode_tps)},
+                       {"decode_forward_only_tps", quartiles_json(f.decode_forward_tps)},
+                       {"e2e_tps", quartiles_json(f.e2e_tps)},
+                       {"wall_s", quartiles_json(f.wall_s)}};
+}
+
+Json config_json(const ConfigResult& result, const Setting& setting) {
+  const std::optional<Figures> f = figures(result, setting);
+  Json json;
+  add_seed_keys(json, result, setting, f);
+  json["key"] = result.config.key;
+  json["purpose"] = result.config.purpose;
+  json["min_p"] = as_typed(result.config.sampling.min_p);
+  json["asked_prompt_tokens"] = result.config.prompt_tokens;
+  json["asked_new_tokens"] = result.config.max_new_tokens;
+  json["max_new_tokens"] = result.max_new_tokens;
+  json["cut"] = result.cut;
+  json["warmup_runs"] = result.warmup_runs;
+  json["isa"] = setting.device.isa;
+  json["threads"] = setting.device.threads;
+  json["kv_type"] = setting.kv_type;
+  json["git_revision"] = text_or_null(setting.git_revision);
+  json["cache_bytes"] = result.cache_bytes;
+  json["peak_host_bytes"] = result.peak_host_bytes;
+  json["peak_gpu_bytes"] = or_null(result.peak_gpu_bytes);
+  if (f) add_our_figures(json, setting, *f);
+  json["raw_trials"] = Json::array();
+  for (const Trial& trial : result.trials) json["raw_trials"].push_back(trial_json(trial));
+  return json;
+}
+
+Json setting_json(const Report& report) {
+  const Setting& setting = report.setting;
+  size_t trials = 0;
+  int warmup_runs = 0;
+  for (const ConfigResult& result : report.results) {
+    trials = std::max(trials, result.trials.size());
+    warmup_runs = std::max(warmup_runs, result.warmup_runs);
+  }
+  return {{"use_kv_cache", setting.use_kv_cache},
+          {"suite", setting.suite},
+          {"model", setting.model},
+          {"dtype", setting.dtype},
+          {"device", on_gpu(setting) ? "cuda" : "cpu"},
+          {"gpu_name", on_gpu(setting) ? Json(setting.device_name) : Json(nullptr)},
+          {"trials", trials},
+          {"warmup_runs", warmup_runs},
+          {"engine_version", setting.engine_version},
+          {"cuda_version", nullptr},
+          {"post_load_gpu_gb", nullptr},
+          {"post_load_gpu_reserved_gb", nullptr},
+          {"timestamp", setting.timestamp},
+          {"model_path", setting.model_path},
+          {"model_bytes", setting.model_bytes},
+          {"kv_type", setting.kv_type},
+          {"seed", setting.seed},
+          {"backend", setting.device.backend},
+          {"device_kind", setting.device.device},
+          {"device_name", setting.device_name},
+          {"isa", setting.device.isa},
+          {"threads", setting.device.threads},
+          {"git_revision", text_or_null(setting.git_revision)},
+          {"ceilings", ceilings_json(setting.ceilings)}};
+}
+
+Status make_folder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder.empty() ? "." : folder, error);
+  if (!error) return {};
+  return make_error(ErrorCode::kIo, "{}: cannot make the folder: {}", escaped(folder, folder.size()),
+                    error.message());
+}
+
+}  // namespace
+
+std::string to_json(const Report& report) {
+  Json json = setting_json(report);
+  json["configs"] = Json::array();
+  for (const ConfigResult& result : report.results) {
+    json["configs"].push_back(config_json(result, report.setting));
+  }
+  return dump(json, 1) + "\n";
+}
+
+std::string slug(std::string_view name) {
+  constexpr size_t kLongest = 80;
+  std::string slug;
+  for (const char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '.' || c == '_' || c == '-';
+    if (plain && !(slug.empty() && c == '.')) {
+      slug += c;
+    } else if (c == '/' && !slug.empty()) {
+      slug += '_';
+    } else if (!slug.empty() && slug.back() != '-') {
+      slug += '-';
+    }
+  }
+  slug.resize(std::min(slug.size(), kLongest));
+  while (slug.ends_with('-') || slug.ends_with('_')) slug.pop_back();
+  return slug.empty() ? "model" : slug;
+}
+
+std::string report_file_name(const Setting& setting) {
+  return fmt::format("{}_{}_{}_{}.json", slug(setting.model), slug(setting.dtype), slug(setting.suite),
+                     setting.use_kv_cache ? "kvcache" : "nocache");
+}
+
+Result<std::string> write_report(const std::string& folder, const Report& report) {
+  TRY(make_folder(folder));
+  const std::string path = (std::filesystem::path(folder) / report_file_name(report.setting)).string();
+  const std::string json = to_json(report);
+  TRY(write_file_atomically(path, [&](const AppendFn& append) {
+    return append(std::as_bytes(std::span(json.data(), json.size())));
+  }));
+  return path;
+}
+
+}  // namespace inferno::bench
