@@ -7,6 +7,7 @@
 #include "apps/generation_report.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/sampling_options.h"
 #include "apps/signals.h"
 #include "apps/text_input.h"
 #include "apps/validators.h"
@@ -29,15 +30,6 @@ struct Options {
   std::string metrics = "summary";
   ModelOptions model;
 };
-
-// The sampling parameters are named as their options are: top_p is --top-p.
-Status check_sampling(const sampling::SamplingParams& params) {
-  Status status = sampling::validate(params);
-  if (status) return status;
-  std::string message = status.error().message;
-  std::replace(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(message.find(':')), '_', '-');
-  return make_error(ErrorCode::kInvalidArgument, "--{}", message);
-}
 
 // What the positional arguments mean, in the order they come.
 struct Arguments {
@@ -186,20 +178,6 @@ Result<int> run(const Options& options) {
   }
   const int written = finish_stdout();
   return signal_exit_code() != 0 ? signal_exit_code() : written;
-}
-
-void add_sampling_options(CLI::App& app, sampling::SamplingParams& params) {
-  const auto add = [&](const char* name, auto& value, const CLI::Validator& check, const char* description) {
-    app.add_option(name, value, description)->check(check)->capture_default_str();
-  };
-  add("-t,--temperature", params.temperature, number(), "0 takes the likeliest token, more is more varied");
-  add("--top-k", params.top_k, whole_number(), "Draw from the k likeliest tokens; 0 keeps all");
-  add("--top-p", params.top_p, number(),
-      "Draw from the likeliest tokens that reach this share of the probability");
-  add("--min-p", params.min_p, number(), "Drop tokens less likely than this share of the likeliest");
-  add("--repetition-penalty", params.repetition_penalty, number(),
-      "Above 1 discourages what was there before");
-  add("--seed", params.seed, whole_number(std::numeric_limits<uint64_t>::max()), "Same seed, same text");
 }
 
 }  // namespace

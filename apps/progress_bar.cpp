@@ -24,15 +24,28 @@ void ProgressBar::clear() {
 }
 
 void ProgressBar::show(std::string_view what, uint64_t done, uint64_t total) {
-  const auto now = std::chrono::steady_clock::now();
-  if (!enabled_ || total == 0 || now < next_) return;
-  next_ = now + std::chrono::milliseconds(50);
+  if (total == 0 || !is_due()) return;
   constexpr uint64_t kWidth = 24;
   const uint64_t filled = done >= total ? kWidth : done * kWidth / total;
   std::string bar;
   for (uint64_t i = 0; i < kWidth; ++i) bar += i < filled ? "█" : "░";
   const std::string line = fmt::format("{} {} {:3}%  {} of {}", what, bar, done * 100 / total,
                                        human_bytes(done), human_bytes(total));
+  draw(line);
+}
+
+void ProgressBar::show_line(const std::string& line) {
+  if (is_due()) draw(line);
+}
+
+bool ProgressBar::is_due() {
+  const auto now = std::chrono::steady_clock::now();
+  if (!enabled_ || now < next_) return false;
+  next_ = now + std::chrono::milliseconds(50);
+  return true;
+}
+
+void ProgressBar::draw(const std::string& line) {
   std::fputs(("\r" + padded(line, width_, Align::kLeft)).c_str(), stderr);
   width_ = std::max(width_, display_width(line));
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace inferno::apps {
@@ -18,10 +19,15 @@ class ProgressBar {
 
   // done of total bytes; redraws at most 20 times a second.
   void show(std::string_view what, uint64_t done, uint64_t total);
+  // Any line in place of a bar.
+  void show_line(const std::string& line);
   // Wipes the line, before something else is written.
   void clear();
 
  private:
+  bool is_due();
+  void draw(const std::string& line);
+
   bool enabled_;
   size_t width_ = 0;  // columns of the widest line drawn so far
   std::chrono::steady_clock::time_point next_;

@@ -23,28 +23,28 @@ std::string tale(size_t bytes) {
   return text;
 }
 
-void load(benchmark::State& state) {
+void tokenizer_load(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(demo_tokenizer());
 }
-BENCHMARK(load);
+BENCHMARK(tokenizer_load);
 
-void encode(benchmark::State& state, const std::string& text) {
+void tokenizer_encode(benchmark::State& state, const std::string& text) {
   const auto tokenizer = demo_tokenizer();
   size_t ids = 0;
   for (auto _ : state) ids += tokenizer->encode(text).value().size();
   state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(text.size()));
   state.counters["tokens/s"] = benchmark::Counter(static_cast<double>(ids), benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(encode, tale_64k, tale(1 << 16));
-BENCHMARK_CAPTURE(encode, one_letter_64k, std::string(1 << 16, 'a'));
+BENCHMARK_CAPTURE(tokenizer_encode, tale_64k, tale(1 << 16));
+BENCHMARK_CAPTURE(tokenizer_encode, one_letter_64k, std::string(1 << 16, 'a'));
 
-void decode(benchmark::State& state) {
+void tokenizer_decode(benchmark::State& state) {
   const auto tokenizer = demo_tokenizer();
   const auto ids = tokenizer->encode(tale(1 << 16)).value();
   for (auto _ : state) benchmark::DoNotOptimize(tokenizer->decode(ids));
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(ids.size()));
 }
-BENCHMARK(decode);
+BENCHMARK(tokenizer_decode);
 
 }  // namespace
 }  // namespace inferno

@@ -14,6 +14,7 @@ constexpr std::array kVariables = {
              "events on stderr: error|warn|info|debug|trace, or module=level, separated by commas"},
     Variable{"RUST_LOG", "the same as INFERNO_LOG, which goes first"},
     Variable{"NO_COLOR", "if set, no colour on the terminal"},
+    Variable{"PATH", "where `inferno bench peers` looks for llama-bench"},
     Variable{"TERM", "the terminal's type; \"dumb\" means no colour"},
 };
 

@@ -1,0 +1,221 @@
+// inferno bench generation, also called bench-generation: the seven configurations on one model.
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "apps/bench_run.h"
+#include "apps/commands.h"
+#include "apps/model_options.h"
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "apps/sampling_options.h"
+#include "apps/signals.h"
+#include "apps/validators.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "bench/describe.h"
+#include "bench/log.h"
+#include "bench/markdown.h"
+#include "bench/report_json.h"
+#include "bench/runner.h"
+#include "bench/suite.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Options {
+  std::string model;  // empty: the demo model
+  std::string suite;
+  std::vector<std::string> configs;
+  std::optional<int64_t> prompt_tokens, max_new_tokens;
+  sampling::SamplingParams sampling;
+  bool has_sampling = false;
+  std::string dtype;
+  std::string device;
+  bool no_save = false;
+  bool json = false;
+  std::string folder = "benchmarks/reports";
+  std::string log;
+  std::vector<std::string> previous;
+  bench::RunOptions run;
+  ModelOptions model_options;
+};
+
+// What --suite, --config or the lengths ask for, and the name of that.
+struct Selection {
+  std::string suite;
+  std::vector<bench::Config> configs;
+};
+
+Result<Selection> select(const Options& options) {
+  Selection selection;
+  if (options.prompt_tokens || options.max_new_tokens || options.has_sampling) {
+    if (!options.suite.empty() || !options.configs.empty()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "--suite and --config bring their own lengths and sampling; leave out "
+                        "--prompt-tokens, --max-new-tokens and the options of sampling");
+    }
+    bench::Config config;
+    config.key = config.report_name = "custom";
+    config.prompt_tokens = options.prompt_tokens.value_or(256);
+    config.max_new_tokens = options.max_new_tokens.value_or(256);
+    config.sampling = options.sampling;
+    config.purpose = "As asked for";
+    return Selection{"custom", {config}};
+  }
+  if (!options.configs.empty()) {
+    selection.suite = fmt::format("{}", fmt::join(options.configs, "-"));
+    for (const std::string& name : options.configs) {
+      TRY_ASSIGN(bench::Config config, bench::find_config(name));
+      selection.configs.push_back(std::move(config));
+    }
+  } else {
+    selection.suite = options.suite.empty() ? "quick" : options.suite;
+    TRY_ASSIGN(selection.configs, bench::suite(selection.suite));
+  }
+  for (bench::Config& config : selection.configs) config.sampling.seed = options.sampling.seed;
+  return selection;
+}
+
+// A device is a kind of hardware, a backend one way to use it.
+Status choose_backend(Options& options) {
+  if (options.device.empty()) return {};
+  if (options.model_options.backend != "auto") {
+    return make_error(ErrorCode::kInvalidArgument, "--device and --backend say the same; leave one out");
+  }
+  if (options.device == "cuda") {
+    options.model_options.backend = "cuda";
+    return {};
+  }
+  for (const char* name : {"parallel", "simd", "scalar"}) {
+    options.model_options.backend = name;
+    if (backend::create_backend(name)) break;
+  }
+  return {};
+}
+
+// Numbers of a model that does not fit would be those of the disk.
+Status check_memory(const std::string& path) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(path, error);
+  const auto available = available_memory();
+  if (error || !available || bytes <= *available) return {};
+  return make_error(ErrorCode::kResource, "{}: its weights are {}, {} of memory are available: not loaded",
+                    escaped(path, 4096), human_bytes(bytes), human_bytes(*available));
+}
+
+// --dtype says which type is expected of a file, and chooses that of a synthetic model.
+Status check_dtype(const Options& options, const bench::Setting& setting) {
+  if (options.dtype.empty() || equals_ignoring_case(options.dtype, setting.dtype)) return {};
+  return make_error(ErrorCode::kInvalidArgument, "--dtype {}: the weights of {} are {}", options.dtype,
+                    escaped(setting.model_path), setting.dtype);
+}
+
+Result<std::vector<bench::Report>> read_previous(const std::vector<std::string>& paths) {
+  std::vector<bench::Report> reports;
+  for (const std::string& path : paths) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(in)), {});
+    if (!in) return make_error(ErrorCode::kIo, "{}: cannot be read", escaped(path, 4096));
+    auto report = bench::report_from_json(text);
+    if (!report) {
+      return make_error(report.error().code, "{}: {}", escaped(path, 4096), report.error().message);
+    }
+    reports.push_back(std::move(*report));
+  }
+  return reports;
+}
+
+// The report into its folder and the log, after it has been shown: a full disk loses no number.
+Status save(const Options& options, const bench::Report& report) {
+  if (!options.no_save) {
+    TRY_ASSIGN(const std::string path, bench::write_report(options.folder, report));
+    if (!options.json) write_stdout(fmt::format("\nReport: {}\n", path));
+  }
+  if (!options.log.empty()) TRY(bench::append_to_log(options.log, bench::log_entry(report)));
+  return {};
+}
+
+Result<int> run(Options options) {
+  TRY_ASSIGN(const Selection selection, select(options));
+  TRY(check_sampling(options.sampling));
+  TRY(choose_backend(options));
+  TRY_ASSIGN(options.run.kv_type, kv_type(options.model_options));
+  TRY_ASSIGN(const std::vector<bench::Report> previous, read_previous(options.previous));
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  TRY(check_memory(options.model));
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model, options.model_options));
+
+  bench::Report report;
+  TRY_ASSIGN(report.setting, bench::describe(loaded, options.run, options.model, selection.suite,
+                                             options.sampling.seed));
+  TRY(check_dtype(options, report.setting));
+  ProgressBar bar;
+  bench::Runner runner(loaded, options.run,
+                       [&](const bench::Progress& progress) { bar.show_line(progress_text(progress)); },
+                       &cancelled);
+  TRY_ASSIGN(report.results, runner.run(selection.configs));
+  bar.clear();
+  write_stdout(options.json ? bench::to_json(report) : bench::markdown(std::span(&report, 1), previous));
+  if (const Status saved = save(options, report); !saved) return saved.error();
+  const int written = finish_stdout();
+  return signal_exit_code() != 0 ? signal_exit_code() : written;
+}
+
+void add_output_options(CLI::App& app, Options& options) {
+  app.add_option("--output-dir", options.folder, "Where the JSON report goes")
+      ->capture_default_str()
+      ->type_name("FOLDER");
+  app.add_flag("--no-save", options.no_save, "Write no report");
+  app.add_flag("--json", options.json, "The report as JSON on stdout instead of tables");
+  app.add_option("--log", options.log, "Add a line to this history, such as bench/log/generation.jsonl")
+      ->type_name("FILE");
+  app.add_option("--previous", options.previous, "Earlier reports, for the table of speed-ups")
+      ->type_name("FILE");
+}
+
+}  // namespace
+
+Run setup_bench_generation(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--model", options->model,
+                 "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
+      ->type_name("MODEL");
+  app.add_option("--suite", options->suite, "quick (short, medium), standard (5) or full (7); default: quick")
+      ->type_name("TIER");
+  app.add_option("--config", options->configs, "One configuration of the suite; may be given several times")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  app.add_option("--prompt-tokens", options->prompt_tokens, "A configuration of your own: its prompt (256)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->type_name("N");
+  app.add_option("--max-new-tokens", options->max_new_tokens, "… and the tokens that it generates (256)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->type_name("N");
+  add_sampling_options(app, options->sampling);
+  app.add_option("--dtype", options->dtype, "Type of the weights, where the model leaves it open")
+      ->type_name("TYPE");
+  app.add_option("--device", options->device, "cpu or cuda; --backend says it more finely")
+      ->check(one_of({"cpu", "cuda"}))
+      ->type_name("DEVICE");
+  add_run_options(app, options->run);
+  app.add_flag("--kv-cache{true},!--no-kv-cache", options->run.use_kv_cache,
+               "Keep keys and values of past tokens (the default), or compute all anew for every token");
+  add_output_options(app, *options);
+  add_model_options(app, options->model_options, false);
+  app.footer(
+      "Examples:\n"
+      "  inferno bench generation                                         the demo model, quick suite\n"
+      "  inferno bench generation --model model.gguf --suite full         all seven configurations\n"
+      "  inferno bench generation --model synthetic:qwen3-1.7b:q8_0       no download needed\n"
+      "  inferno bench generation --prompt-tokens 32 --max-new-tokens 8   lengths of your own");
+  return [options, &app] {
+    for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty"}) {
+      options->has_sampling |= app.count(flag) > 0;
+    }
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace inferno::apps

@@ -1,0 +1,72 @@
+// inferno bench ladder: one model, a rung for each way of running it.
+#include <memory>
+
+#include "apps/bench_run.h"
+#include "apps/commands.h"
+#include "apps/model_options.h"
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "apps/signals.h"
+#include "apps/validators.h"
+#include "base/atomic_file.h"
+#include "bench/ladder.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string output;
+  bool json = false;
+  ModelOptions model_options;
+  bench::LadderOptions ladder;
+};
+
+Result<int> run(Options options) {
+  TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  TRY_ASSIGN(const gguf::File file, open_model(options.model, &cancelled));
+  ProgressBar bar;
+  const auto show = [&](std::string_view rung, size_t i, size_t n, const bench::Progress& progress) {
+    bar.show_line(fmt::format("rung {} of {}, {}: {}", i + 1, n, rung, progress_text(progress)));
+  };
+  TRY_ASSIGN(const bench::Ladder ladder, bench::climb(file, options.ladder, show, &cancelled));
+  bar.clear();
+  const std::string json = bench::to_json(ladder);
+  write_stdout(options.json ? json : bench::ladder_table(ladder));
+  if (!options.output.empty()) TRY(write_file_atomically(options.output, json));
+  const int written = finish_stdout();
+  return signal_exit_code() != 0 ? signal_exit_code() : written;
+}
+
+}  // namespace
+
+Run setup_bench_ladder(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--model", options->model,
+                 "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
+      ->type_name("MODEL");
+  app.add_option("--prompt-tokens", options->ladder.prompt_tokens, "Tokens of the prompt")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--max-new-tokens", options->ladder.max_new_tokens, "Tokens to generate")
+      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20))
+      ->capture_default_str()
+      ->type_name("N");
+  add_run_options(app, options->ladder.run);
+  app.add_option("-o,--output", options->output, "Write the rungs as JSON, for `inferno bench report`")
+      ->type_name("FILE");
+  app.add_flag("--json", options->json, "JSON on stdout instead of the table");
+  app.footer(
+      "The first rungs run on the F32 expansion of the weights, so that each rung is one change.\n\n"
+      "Examples:\n"
+      "  inferno bench ladder\n"
+      "  inferno bench ladder --model synthetic:qwen3-0.6b:q8_0 --max-seconds 300 -o ladder.json");
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace inferno::apps

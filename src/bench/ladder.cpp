@@ -1,0 +1,159 @@
+#include "bench/ladder.h"
+
+#include <algorithm>
+
+#include "bench/describe.h"
+#include "bench/figures.h"
+#include "model/expand.h"
+
+namespace inferno::bench {
+namespace {
+
+struct Rung {
+  const char* name;
+  std::vector<std::string> backends;  // the first that is here
+  bool expanded;                      // on F32 weights
+  bool use_kv_cache;
+};
+
+const std::vector<Rung>& rungs() {
+  static const std::vector<Rung> all = {
+      {"scalar", {"scalar"}, true, false},
+      {"KV cache", {"scalar"}, true, true},
+      {"SIMD", {"simd"}, true, true},
+      {"threads", {"parallel"}, true, true},
+      {"quantized", {"parallel", "simd", "scalar"}, false, true},
+      {"GPU", {"cuda"}, false, true},
+  };
+  return all;
+}
+
+Result<std::shared_ptr<backend::Backend>> first_of(const std::vector<std::string>& names) {
+  Result<std::shared_ptr<backend::Backend>> backend = backend::create_backend(names.front());
+  for (size_t i = 1; i < names.size() && !backend; ++i) backend = backend::create_backend(names[i]);
+  return backend;
+}
+
+double milliseconds(Nanoseconds duration) {
+  return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+// Of the trial with the median wall time: the prefill, then each step.
+std::vector<double> per_forward_ms(std::vector<Trial> trials) {
+  const auto middle = trials.begin() + static_cast<std::ptrdiff_t>(trials.size() / 2);
+  std::nth_element(trials.begin(), middle, trials.end(),
+                   [](const Trial& a, const Trial& b) { return a.wall < b.wall; });
+  std::vector<double> series = {milliseconds(middle->prefill)};
+  for (const Nanoseconds step : middle->steps) series.push_back(milliseconds(step));
+  return series;
+}
+
+void fill(LadderRow& row, const ConfigResult& result, const Setting& setting) {
+  const std::optional<Figures> f = figures(result, setting);
+  if (!f) {
+    row.absent = result.note;
+    return;
+  }
+  row.ttft_ms = f->ttft_ms.p50;
+  row.decode_tps = f->decode_tps ? f->decode_tps->p50 : 0;
+  row.bytes_per_token = f->bytes_per_token;
+  row.per_forward_ms = per_forward_ms(result.trials);
+  if (f->decode && f->decode->of_ceiling) {
+    row.bound = name(f->decode->of_ceiling->bound);
+    row.pct_of_ceiling = f->decode->of_ceiling->pct;
+  }
+}
+
+class Climb {
+ public:
+  Climb(const gguf::File& file, const LadderOptions& options, const OnLadderProgress& on_progress,
+        const std::atomic<bool>* cancelled, const Clock& clock)
+      : file_(file), options_(options), on_progress_(on_progress), cancelled_(cancelled), clock_(clock) {}
+
+  Result<Ladder> run() {
+    const auto begin = clock_.now();
+    config_.key = config_.report_name = "ladder";
+    config_.prompt_tokens = options_.prompt_tokens;
+    config_.max_new_tokens = options_.max_new_tokens;
+    TRY_ASSIGN(expanded_, model::expand_to_f32(file_));
+    for (size_t i = 0; i < rungs().size(); ++i) {
+      if (cancelled_ != nullptr && cancelled_->load()) break;
+      RunOptions run = options_.run;
+      if (run.max_seconds) {
+        const double spent = std::chrono::duration<double>(clock_.now() - begin).count();
+        run.max_seconds = (*run.max_seconds - spent) / static_cast<double>(rungs().size() - i);
+      }
+      TRY_ASSIGN(LadderRow row, climb(i, run));
+      ladder_.rows.push_back(std::move(row));
+    }
+    return std::move(ladder_);
+  }
+
+ private:
+  Result<LadderRow> climb(size_t i, RunOptions run) {
+    const Rung& rung = rungs()[i];
+    const gguf::File& file = rung.expanded ? expanded_ : file_;
+    run.use_kv_cache = rung.use_kv_cache;
+    LadderRow row;
+    row.name = rung.name;
+    row.dtype = name(main_weight_type(file));
+    row.kv = rung.use_kv_cache ? name(run.kv_type) : "none";
+    row.backend = rung.backends.front();
+    if (!rung.expanded && main_weight_type(file_) == DType::kF32) {
+      row.absent = "the model's weights are F32 already";
+      return row;
+    }
+    auto backend = first_of(rung.backends);
+    if (!backend) {
+      row.absent = backend.error().message;
+      return row;
+    }
+    row.backend = (*backend)->info().backend;
+    model::LoadOptions load;
+    load.tensor_check = model::TensorCheck::kNone;
+    TRY_ASSIGN(const model::LoadedModel loaded, model::load_from_gguf(gguf::File(file), *backend, load));
+    TRY_ASSIGN(const Setting setting, describe(loaded, run, file_.path(), "ladder", 42));
+    note(setting);
+    Runner runner(
+        loaded, run,
+        [&](const Progress& progress) {
+          if (on_progress_) on_progress_(rung.name, i, rungs().size(), progress);
+        },
+        cancelled_, clock_);
+    TRY_ASSIGN(const std::vector<ConfigResult> results, runner.run({config_}));
+    if (results.empty()) {
+      row.absent = "interrupted";
+    } else {
+      fill(row, results.front(), setting);
+    }
+    return row;
+  }
+
+  void note(const Setting& setting) {
+    ladder_.model = setting.model;
+    ladder_.device_name = setting.device_name;
+    ladder_.threads = std::max(ladder_.threads, setting.device.threads);
+    ladder_.prompt_tokens = config_.prompt_tokens;
+    ladder_.generated_tokens = config_.max_new_tokens;
+    ladder_.timestamp = setting.timestamp;
+    ladder_.git_revision = setting.git_revision;
+  }
+
+  const gguf::File& file_;
+  gguf::File expanded_;
+  const LadderOptions& options_;
+  const OnLadderProgress& on_progress_;
+  const std::atomic<bool>* cancelled_;
+  const Clock& clock_;
+  Config config_;
+  Ladder ladder_;
+};
+
+}  // namespace
+
+Result<Ladder> climb(const gguf::File& file, const LadderOptions& options, const OnLadderProgress& on_progress,
+                     const std::atomic<bool>* cancelled, const Clock& clock) {
+  return Climb(file, options, on_progress, cancelled, clock).run();
+}
+
+}  // namespace inferno::bench

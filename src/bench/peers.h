@@ -1,0 +1,49 @@
+// Our speed beside that of llama-bench on the same file, in the same window: rounds of one run each, in turn,
+// so that what the machine does meanwhile happens to both.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "bench/figures.h"
+#include "bench/runner.h"
+#include "model/load.h"
+
+namespace inferno::bench {
+
+struct PeerOptions {
+  std::string program = "llama-bench";  // a path, or a name on PATH
+  std::string model_path;               // the .gguf that both read
+  int64_t prompt_tokens = 512;
+  int64_t generated_tokens = 128;
+  int rounds = 5;
+};
+
+// One test as llama-bench names it ("pp512": tokens of a prompt a second; "tg128": tokens made a second after
+// an empty context, sampling not counted).
+struct PeerRow {
+  std::string test;
+  Quartiles ours, peer;  // tok/s over the rounds
+  Quartiles ratio;       // ours / peer, round by round
+};
+
+struct PeerComparison {
+  std::string peer;  // "llama-bench build 6123 (1a2b3c4)"
+  unsigned threads = 1;
+  std::vector<PeerRow> rows;
+};
+
+using OnRound = std::function<void(int round, int n_rounds, std::string_view who)>;
+
+// kUnavailable when the program is not on PATH; kRuntime when it fails or says what we do not understand.
+Result<PeerComparison> compare_with_peer(const model::LoadedModel& loaded, const PeerOptions& options,
+                                         const OnRound& on_round = {},
+                                         const std::atomic<bool>* cancelled = nullptr,
+                                         const Clock& clock = steady_clock());
+
+std::string peer_table(const PeerComparison& comparison);
+
+}  // namespace inferno::bench

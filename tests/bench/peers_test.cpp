@@ -1,0 +1,87 @@
+#include "bench/peers.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/fake_clock.h"
+#include "support/load.h"
+#include "support/run_program.h"
+#include "support/tiny_model.h"
+
+namespace inferno::bench {
+namespace {
+
+class Peers : public testing::Test {
+ protected:
+  void SetUp() override {
+    bytes_ = test::TinyModel({}).bytes();
+    loaded_ = test::load_bytes(bytes_);
+  }
+  // A program that answers `body`, after noting its arguments.
+  std::string program(const std::string& body) {
+    const auto folder = test::scratch_dir("peers");
+    const std::string path = (folder / "llama-bench").string();
+    arguments_ = (folder / "arguments").string();
+    std::ofstream(path) << "#!/bin/sh\necho \"$@\" >> '" << arguments_ << "'\n" << body;
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path;
+  }
+  Result<PeerComparison> compare(const std::string& path) {
+    PeerOptions options;
+    options.program = path;
+    options.model_path = "model.gguf";
+    options.prompt_tokens = 4;
+    options.generated_tokens = 3;
+    options.rounds = 2;
+    return compare_with_peer(loaded_, options, {}, nullptr, clock_);
+  }
+
+  std::vector<std::byte> bytes_;
+  model::LoadedModel loaded_;
+  test::TickingClock clock_;
+  std::string arguments_;
+};
+
+TEST_F(Peers, SpeedsStandSideBySide) {
+  const auto comparison = compare(program(
+      "echo '[{\"build_number\": 7, \"build_commit\": \"abc\", \"n_prompt\": 4, \"n_gen\": 0, \"avg_ts\": 2000},"
+      "{\"build_number\": 7, \"build_commit\": \"abc\", \"n_prompt\": 0, \"n_gen\": 3, \"avg_ts\": 500}]'\n"));
+  ASSERT_TRUE(comparison.ok()) << comparison.error().message;
+  EXPECT_EQ(comparison->peer, "llama-bench build 7 (abc)");
+  ASSERT_EQ(comparison->rows.size(), 2u);
+  // The ticking clock: the prompt's pass takes one millisecond, and so does each token's.
+  EXPECT_EQ(comparison->rows[0].test, "pp4");
+  EXPECT_DOUBLE_EQ(comparison->rows[0].ours.p50, 4000);
+  EXPECT_DOUBLE_EQ(comparison->rows[0].peer.p50, 2000);
+  EXPECT_DOUBLE_EQ(comparison->rows[0].ratio.p50, 2);
+  EXPECT_EQ(comparison->rows[1].test, "tg3");
+  EXPECT_DOUBLE_EQ(comparison->rows[1].ours.p50, 1000);
+  EXPECT_DOUBLE_EQ(comparison->rows[1].ratio.p50, 2);
+  EXPECT_EQ(comparison->rows[1].ratio.n, 2u) << "the first round does not count";
+  std::ifstream in(arguments_);
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_EQ(line, "-m model.gguf -p 4 -n 3 -t 1 -r 1 -ngl 0 -o json");
+}
+
+TEST_F(Peers, WhatIsNotUnderstoodIsAnError) {
+  for (const char* body : {"echo hello\n", "echo '[]'\n", "echo '{\"avg_ts\": 3}'\n", "echo '[1, null]'\n"}) {
+    const auto comparison = compare(program(body));
+    ASSERT_FALSE(comparison.ok()) << body;
+    EXPECT_EQ(comparison.error().code, ErrorCode::kRuntime);
+  }
+  const auto failed = compare(program("exit 4\n"));
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.error().message.find("ended with exit code 4"), std::string::npos);
+}
+
+TEST_F(Peers, APeerThatIsNotThereIsSaidToBe) {
+  const auto comparison = compare("no-such-llama-bench");
+  ASSERT_FALSE(comparison.ok());
+  EXPECT_EQ(comparison.error().code, ErrorCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace inferno::bench
