@@ -4,9 +4,9 @@
 
 #include "apps/commands.h"
 #include "apps/gguf_report.h"
+#include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/progress_bar.h"
-#include "gguf/file.h"
 #include "model/check_tensors.h"
 
 namespace inferno::apps {
@@ -21,7 +21,7 @@ struct Options {
 };
 
 int run_inspect(const Options& options) {
-  const auto file = gguf::File::open(options.path);
+  const auto file = open_model(options.path);
   if (!file) return fail(file.error());
   for (const std::string& warning : file->warnings()) {
     if (options.strict) return fail({ErrorCode::kInvalidFile, warning});

@@ -35,6 +35,8 @@ constexpr Command kCommands[] = {
     {"inspect", "gguf-inspect", "Show what is inside a GGUF file", setup_inspect},
     {"tokenize", nullptr, "Turn text into token ids", setup_tokenize},
     {"logits", nullptr, "Write the logits of a prompt to a .npy file", setup_logits},
+    {"synthesize", nullptr, "Write a model of known shape with random weights, for benchmarks",
+     setup_synthesize},
     {"completion", nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},

@@ -6,6 +6,7 @@
 #include "apps/progress_bar.h"
 #include "apps/validators.h"
 #include "base/text.h"
+#include "model/synthetic.h"
 #include "models/demo/demo_model.h"
 
 namespace inferno::apps {
@@ -43,19 +44,20 @@ Result<DType> kv_type(const ModelOptions& options) {
 
 bool names_a_model(const std::string& argument) {
   std::error_code error;
-  return argument.ends_with(".gguf") || argument.starts_with("synthetic:") ||
+  return argument.ends_with(".gguf") || model::is_synthetic(argument) ||
          (!argument.empty() && std::filesystem::exists(argument, error));
+}
+
+Result<gguf::File> open_model(const std::string& path) {
+  ProgressBar bar;
+  return model::open_model(
+      path, [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
 }
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
   TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
-  if (path.starts_with("synthetic:")) {
-    return make_error(ErrorCode::kUnavailable,
-                      "{}: synthetic models are not in this version; give a .gguf file",
-                      inferno::escaped(path));
-  }
   TRY_ASSIGN(gguf::File file, path.empty() ? gguf::File::from_memory(demo::model_bytes(), demo::kModelName)
-                                           : gguf::File::open(path));
+                                           : open_model(path));
   ProgressBar bar;
   model::LoadOptions load;
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };

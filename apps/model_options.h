@@ -25,9 +25,12 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
 // F16 or F32; kUnavailable for a cache that is not there.
 Result<DType> kv_type(const ModelOptions& options);
 
-// A model on the command line is a file that exists, or what is named like one.
+// A model on the command line is a file that exists, what is named like one, or a synthetic model.
 bool names_a_model(const std::string& argument);
 
+// Opens what model::open_model() does; a bar on stderr, when that is a terminal, while a synthetic model is
+// made.
+Result<gguf::File> open_model(const std::string& path);
 // Loads the model, or the embedded demo model when `path` is empty; a bar on stderr when that is a terminal.
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options);
 

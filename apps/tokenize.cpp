@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands.h"
+#include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
 #include "base/text.h"
-#include "gguf/file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace inferno::apps {
@@ -47,7 +47,7 @@ Status tokenize(const TokenizeArguments& arguments) {
   if (!arguments.text_file.empty()) {
     TRY_ASSIGN(text, read_text(arguments.text_file));
   }
-  TRY_ASSIGN(const gguf::File file, gguf::File::open(arguments.model));
+  TRY_ASSIGN(const gguf::File file, open_model(arguments.model));
   TRY_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::from_gguf(file));
   const tokenizer::EncodeOptions options{
       .add_bos = !arguments.no_bos && !arguments.no_special,

@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/model_options.h"
 #include "apps/output.h"
 #include "base/text.h"
-#include "gguf/file.h"
 #include "tokenizer/tokenizer.h"
 
 namespace inferno::apps {
@@ -41,7 +41,7 @@ std::string token_table(const tokenizer::Tokenizer& tokenizer, const std::vector
 }
 
 Status show(const std::string& path, const std::string& text) {
-  TRY_ASSIGN(const gguf::File file, gguf::File::open(path));
+  TRY_ASSIGN(const gguf::File file, open_model(path));
   TRY_ASSIGN(const auto tokenizer, tokenizer::Tokenizer::from_gguf(file));
   TRY_ASSIGN(const std::vector<int32_t> ids, tokenizer->encode(text));
   // The way back is that of the text alone, without the BOS that the model wants before it.

@@ -170,6 +170,11 @@ std::string human_bytes(uint64_t bytes) {
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return lower(x) == lower(y); });
+}
+
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates) {
   constexpr size_t kLongestName = 64;  // longer is no slip of the keyboard, and would cost time
   std::string_view best;

@@ -20,7 +20,11 @@ std::string escaped(std::string_view bytes, size_t max_bytes = 80);
 // "639.4 MB", "17.0 KB", "5 bytes" (powers of 1000).
 std::string human_bytes(uint64_t bytes);
 
-// The candidate with the smallest edit distance to `word`, or "" if none is near enough to be meant.
+// Whether they are the same but for the case of ASCII letters.
+bool equals_ignoring_case(std::string_view a, std::string_view b);
+
+// The candidate with the smallest edit distance to `word`, case aside, or "" if none is near enough to be
+// meant.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
 // The number of bytes of the longest prefix of `bytes` that ends on a UTF-8 character boundary: what may be

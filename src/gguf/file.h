@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/mapped_file.h"
 #include "base/result.h"
 #include "tensor/tensor.h"
 
@@ -36,7 +35,7 @@ enum class ValueType : uint32_t {
 };
 std::string_view name(ValueType type);
 
-// A metadata value: a view into the mapped file. Strings and arrays are not copied.
+// A metadata value: a view into the file's bytes. Strings and arrays are not copied.
 struct Value {
   ValueType type = ValueType::kUint8;
   ValueType element_type = ValueType::kUint8;  // of an array; never kArray
@@ -74,8 +73,8 @@ class StringRange {
 
 struct TensorInfo {
   std::string_view name;
-  Tensor tensor;        // shape outermost first (the file stores it innermost first); data inside the mapping
-  uint64_t offset = 0;  // relative to the data section of its file, as the header states it
+  Tensor tensor;  // shape outermost first (the file stores it innermost first); data inside the file's bytes
+  uint64_t offset = 0;       // relative to the data section of its file, as the header states it
   uint64_t file_offset = 0;  // from the beginning of its file
   size_t shard = 0;          // which file of a split model
 };
@@ -88,6 +87,8 @@ class File {
   // Parses bytes that outlive the File (an embedded model, a fuzzer's input); `name` stands in errors. Tensor
   // data is as aligned as `bytes` is.
   static Result<File> from_memory(std::span<const std::byte> bytes, std::string name);
+  // As from_memory(); the File and its copies own the bytes.
+  static Result<File> from_buffer(Buffer bytes, std::string name);
 
   const std::string& path() const { return path_; }  // the first shard's, for a split model
   uint32_t version() const { return version_; }
@@ -144,7 +145,7 @@ class File {
   std::vector<uint32_t> metadata_by_key_;
   std::vector<uint32_t> tensors_by_name_;
   std::vector<std::string> warnings_;
-  std::vector<std::shared_ptr<const MappedFile>> mappings_;
+  std::vector<std::shared_ptr<const void>> storage_;  // what all the views point into, if it is ours
 };
 
 }  // namespace inferno::gguf

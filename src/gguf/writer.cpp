@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/check.h"
 #include "base/checked_math.h"
+#include "base/memory.h"
+#include "base/text.h"
 #include "gguf/limits.h"
+#include "tensor/quant_blocks.h"
 
 namespace inferno::gguf {
 namespace {
@@ -34,6 +38,27 @@ uint64_t align_up(uint64_t value, uint64_t alignment) {
   const auto aligned = checked_align_up(value, alignment);
   CHECK(aligned.has_value(), "{} bytes cannot be aligned to {}", value, alignment);
   return *aligned;
+}
+
+uint64_t add_size(uint64_t a, uint64_t b) {
+  const auto sum = checked_add(a, b);
+  CHECK(sum.has_value(), "{} + {} bytes do not fit 64 bits", a, b);
+  return *sum;
+}
+
+// Calls visit(first element, offset in bytes, bytes) for one window after the other of a tensor's data, until
+// one fails.
+template <class Visit>
+Status for_each_window(DType dtype, uint64_t tensor_bytes, Visit&& visit) {
+  constexpr size_t kWindowElements = size_t{1} << 22;  // large enough for many threads to work on
+  static_assert(kWindowElements % kSuperBlock == 0);
+  const uint64_t window_bytes = row_bytes(dtype, kWindowElements);
+  uint64_t first_element = 0;
+  for (uint64_t offset = 0; offset < tensor_bytes; offset += window_bytes) {
+    TRY(visit(first_element, offset, std::min(window_bytes, tensor_bytes - offset)));
+    first_element += kWindowElements;
+  }
+  return {};
 }
 
 }  // namespace
@@ -130,6 +155,19 @@ void Writer::add(std::string_view key, const Value& value) {
 
 void Writer::add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape,
                         std::span<const std::byte> data) {
+  const DTypeTraits& dtype_traits = traits(dtype);
+  add_tensor(name, dtype, shape, [data, &dtype_traits](uint64_t first_element, std::span<std::byte> out) {
+    const uint64_t begin = first_element / dtype_traits.block_elems * dtype_traits.block_bytes;
+    std::memcpy(out.data(), data.data() + begin, out.size());
+    return Status();
+  });
+  const uint64_t bytes = tensors_.back().bytes;
+  CHECK(bytes == data.size(), "tensor \"{}\": {} bytes of data, its shape needs {}", name, data.size(),
+        bytes);
+}
+
+void Writer::add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape,
+                        TensorSource source) {
   const std::string problem = tensor_name_problem(name);
   CHECK(problem.empty(), "the tensor name \"{}\" {}", name, problem);
   CHECK(tensor_names_.emplace(name).second, "the tensor \"{}\" is added twice", name);
@@ -141,9 +179,8 @@ void Writer::add_tensor(std::string_view name, DType dtype, std::span<const int6
   CHECK(dims[0] % dtype_traits.block_elems == 0,
         "tensor \"{}\": rows of {} elements are no whole blocks of {}", name, dims[0], dtype_traits.name);
   const auto bytes = tensor_bytes(dtype_traits, dims);
-  CHECK(bytes == data.size(), "tensor \"{}\": {} bytes of data, its shape needs {}", name, data.size(),
-        bytes.value_or(0));
-  tensors_.push_back({std::string(name), dtype, dims, data});
+  CHECK(bytes.has_value(), "tensor \"{}\": its size does not fit 63 bits", name);
+  tensors_.push_back({std::string(name), dtype, dims, *bytes, std::move(source)});
 }
 
 std::vector<std::byte> Writer::header() const {
@@ -166,31 +203,74 @@ std::vector<std::byte> Writer::header() const {
     append_bytes(out, std::as_bytes(std::span(tensor.dims)));
     append_number(out, static_cast<uint32_t>(tensor.dtype));
     append_number(out, offset);
-    offset = align_up(offset + tensor.data.size(), alignment_);
+    offset = add_size(offset, align_up(tensor.bytes, alignment_));
   }
   out.resize(align_up(out.size(), alignment_));
   return out;
 }
 
+uint64_t Writer::total_bytes() const {
+  uint64_t sum = header().size();
+  for (const PendingTensor& tensor : tensors_) sum = add_size(sum, align_up(tensor.bytes, alignment_));
+  return sum;
+}
+
+// Through a window, so that no tensor is ever whole in memory.
 Status Writer::emit(const AppendFn& append) const {
   TRY(append(header()));
+  std::vector<std::byte> window;
   const std::vector<std::byte> zeros(alignment_);
   for (const PendingTensor& tensor : tensors_) {
-    TRY(append(tensor.data));
-    const uint64_t padding = align_up(tensor.data.size(), alignment_) - tensor.data.size();
+    TRY(for_each_window(tensor.dtype, tensor.bytes, [&](uint64_t first_element, uint64_t, uint64_t bytes) {
+      window.resize(bytes);
+      Status made = tensor.source(first_element, window);
+      return made ? append(window) : made;
+    }));
+    const uint64_t padding = align_up(tensor.bytes, alignment_) - tensor.bytes;
     TRY(append(std::span(zeros).first(padding)));
   }
   return {};
 }
 
+Status Writer::fill(std::span<std::byte> file) const {
+  const std::vector<std::byte> front = header();
+  std::memcpy(file.data(), front.data(), front.size());
+  file = file.subspan(front.size());
+  for (const PendingTensor& tensor : tensors_) {
+    TRY(for_each_window(tensor.dtype, tensor.bytes,
+                        [&](uint64_t first_element, uint64_t offset, uint64_t bytes) {
+                          return tensor.source(first_element, file.subspan(offset, bytes));
+                        }));
+    const uint64_t end = align_up(tensor.bytes, alignment_);
+    std::fill_n(file.data() + tensor.bytes, end - tensor.bytes, std::byte{0});
+    file = file.subspan(end);
+  }
+  return {};
+}
+
 std::vector<std::byte> Writer::bytes() const {
-  std::vector<std::byte> out;
-  const Status status = emit([&](std::span<const std::byte> bytes) -> Status {
-    append_bytes(out, bytes);
-    return {};
-  });
-  CHECK(status.ok(), "appending to memory failed");
+  std::vector<std::byte> out(total_bytes());
+  const Status status = fill(out);
+  CHECK(status.ok(), "{}", status.error().message);
   return out;
+}
+
+Result<File> Writer::build(std::string name) const {
+  constexpr std::align_val_t kAlignment{64};  // of a cache line
+  const uint64_t bytes = total_bytes();
+  const auto available = available_memory();
+  if (available && bytes > *available) {
+    return make_error(ErrorCode::kResource, "{}: needs {} of memory, {} are available",
+                      escaped(name, name.size()), human_bytes(bytes), human_bytes(*available));
+  }
+  void* data = ::operator new(bytes, kAlignment, std::nothrow);
+  if (data == nullptr) {
+    return make_error(ErrorCode::kResource, "{}: out of memory: {} were asked for",
+                      escaped(name, name.size()), human_bytes(bytes));
+  }
+  Buffer buffer(data, bytes, [](void* p) { ::operator delete(p, kAlignment); });
+  TRY(fill({static_cast<std::byte*>(data), bytes}));
+  return File::from_buffer(std::move(buffer), std::move(name));
 }
 
 Status Writer::save(const std::string& path) const {

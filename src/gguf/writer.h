@@ -1,8 +1,9 @@
-// gguf::Writer: makes GGUF v3 files: for tests, the quantizer and synthetic models.
+// gguf::Writer: makes GGUF v3 files, on disk or in memory: for tests, the quantizer and synthetic models.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,11 @@
 #include "gguf/file.h"
 
 namespace inferno::gguf {
+
+// Makes a tensor's data when it is wanted: the elements from `first_element` on, as many as `out` has room
+// for. `first_element` is a multiple of kSuperBlock, and so is their number except at the tensor's end.
+// Called in order from one thread; may fail, to be cancelled for one.
+using TensorSource = std::function<Status(uint64_t first_element, std::span<std::byte> out)>;
 
 // What File::open() would refuse (a key twice, a tensor whose data is not as long as its shape says, …) is
 // the caller's mistake and fails a CHECK when it is added.
@@ -44,8 +50,16 @@ class Writer {
   void add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape,
                   std::span<const std::byte> data);
 
-  // The whole file in memory.
+  // As above with data that need not exist yet: neither save() nor build() holds it twice.
+  void add_tensor(std::string_view name, DType dtype, std::span<const int64_t> shape, TensorSource source);
+
+  // Of the whole file.
+  uint64_t total_bytes() const;
+  // The whole file in memory. CHECKs that no source fails.
   std::vector<std::byte> bytes() const;
+  // A File called `name` that owns its bytes. kResource, before anything is allocated, when they do not fit
+  // into memory; else the error of a source.
+  Result<File> build(std::string name) const;
   // Writes to a temporary file beside `path`, syncs it and renames it: never half a file.
   Status save(const std::string& path) const;
 
@@ -54,7 +68,8 @@ class Writer {
     std::string name;
     DType dtype;
     std::vector<uint64_t> dims;  // as in the file: innermost first
-    std::span<const std::byte> data;
+    uint64_t bytes;
+    TensorSource source;
   };
   void begin_value(std::string_view key, ValueType type);
   void begin_array(std::string_view key, ValueType element_type, uint64_t count);
@@ -64,6 +79,7 @@ class Writer {
   void add_array(std::string_view key, ValueType element_type, std::span<const T> values);
   std::vector<std::byte> header() const;  // up to and including the padding before the data section
   Status emit(const AppendFn& append) const;
+  Status fill(std::span<std::byte> file) const;  // of total_bytes()
 
   uint32_t alignment_;
   uint64_t n_keys_ = 0;

@@ -1,6 +1,7 @@
 #include "model/load.h"
 
 #include "model/check_tensors.h"
+#include "model/synthetic.h"
 
 namespace inferno::model {
 namespace {
@@ -16,7 +17,7 @@ Status check(const gguf::File& file, const LoadOptions& options, std::vector<std
     case TensorCheck::kAuto:
       break;
   }
-  if (file.file_bytes() >= kCheckedBytes) return {};
+  if (file.file_bytes() >= kCheckedBytes || is_synthetic(file.path())) return {};
   const std::vector<NotFinite> found = find_not_finite(file, options.progress);
   if (found.empty()) return {};
   warnings.push_back(describe(file, found.front()));
@@ -25,6 +26,12 @@ Status check(const gguf::File& file, const LoadOptions& options, std::vector<std
 }
 
 }  // namespace
+
+Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress) {
+  if (!is_synthetic(path)) return gguf::File::open(path);
+  TRY_ASSIGN(const SyntheticSpec spec, parse_synthetic(path));
+  return synthesize(spec, {.progress = progress});
+}
 
 Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Backend> backend,
                                    const LoadOptions& options) {
@@ -39,7 +46,7 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
 
 Result<LoadedModel> load_from_gguf_path(const std::string& path, std::shared_ptr<backend::Backend> backend,
                                         const LoadOptions& options) {
-  TRY_ASSIGN(gguf::File file, gguf::File::open(path));
+  TRY_ASSIGN(gguf::File file, open_model(path, options.progress));
   return load_from_gguf(std::move(file), std::move(backend), options);
 }
 

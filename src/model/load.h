@@ -15,7 +15,7 @@ namespace inferno::model {
 
 // Whether all weights are read for NaN and infinity first.
 enum class TensorCheck {
-  kAuto,    // files below 1 GiB are; what is found is a warning
+  kAuto,    // files below 1 GiB are, synthetic models are not; what is found is a warning
   kNone,    // no
   kStrict,  // yes; what is found is kInvalidFile
 };
@@ -25,6 +25,10 @@ struct LoadOptions {
   ProgressFn progress;
 };
 
+// What a model's path names: a .gguf file, or "synthetic:PRESET:TYPE[:SEED]" (synthetic.h), which is made in
+// memory.
+Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress = {});
+
 struct LoadedModel {
   std::unique_ptr<Model> model;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
@@ -32,6 +36,7 @@ struct LoadedModel {
   std::vector<std::string> warnings;
 };
 
+// `path` as open_model() takes it.
 Result<LoadedModel> load_from_gguf_path(const std::string& path, std::shared_ptr<backend::Backend> backend,
                                         const LoadOptions& options = {});
 // Of a file that is already open, embedded ones included.

@@ -59,6 +59,10 @@ constexpr std::array kUnsupported = {
 
 }  // namespace
 
+std::span<const DTypeTraits> dtype_table() {
+  return kTraits;
+}
+
 const DTypeTraits* find_dtype(uint32_t gguf_id) {
   const auto* row = std::find_if(kTraits.begin(), kTraits.end(), [&](const DTypeTraits& t) {
     return static_cast<uint32_t>(t.dtype) == gguf_id;

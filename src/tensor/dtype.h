@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace inferno {
@@ -42,6 +43,8 @@ struct DTypeTraits {
   bool is_weight;         // a matmul can read it
 };
 
+// The whole table, by id.
+std::span<const DTypeTraits> dtype_table();
 // The table's row, or nullptr for an id that is not in it.
 const DTypeTraits* find_dtype(uint32_t gguf_id);
 const DTypeTraits& traits(DType dtype);

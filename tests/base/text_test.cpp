@@ -143,5 +143,12 @@ RC_GTEST_PROP(TextUtf8, PiecesShownByCompletePrefixAreValid, ()) {
   RC_ASSERT(shown == text);
 }
 
+TEST(Text, EqualsIgnoringCaseComparesWholeTexts) {
+  EXPECT_TRUE(equals_ignoring_case("Q8_0", "q8_0"));
+  EXPECT_TRUE(equals_ignoring_case("", ""));
+  EXPECT_FALSE(equals_ignoring_case("q8_0", "q8_01"));
+  EXPECT_FALSE(equals_ignoring_case("q8_0", "q8-0"));
+}
+
 }  // namespace
 }  // namespace inferno

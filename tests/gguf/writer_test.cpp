@@ -4,6 +4,9 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "base/check.h"
@@ -158,6 +161,74 @@ TEST(GgufWriterFiles, SaveIntoAFolderThatIsNotThereIsAnError) {
   const Status status = writer.save((scratch_dir("gguf_writer") / "missing" / "a.gguf").string());
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kIo);
+}
+
+// Counts up from 0: enough elements for several windows, the last one not full.
+constexpr int64_t kCounted = (int64_t{9} << 20) + 3;
+Status count_up(uint64_t first_element, std::span<std::byte> out) {
+  const size_t n = out.size() / sizeof(int32_t);
+  for (size_t i = 0; i < n; ++i) {
+    const auto value = static_cast<int32_t>(first_element + i);
+    std::memcpy(out.data() + i * sizeof value, &value, sizeof value);
+  }
+  return {};
+}
+
+gguf::Writer counting_writer() {
+  gguf::Writer writer;
+  writer.add("general.architecture", "test");
+  writer.add_tensor("before", DType::kI32, std::vector<int64_t>{1}, count_up);
+  writer.add_tensor("counted", DType::kI32, std::vector<int64_t>{kCounted}, count_up);
+  writer.add_tensor("after", DType::kI32, std::vector<int64_t>{3}, count_up);
+  return writer;
+}
+
+TEST(GgufWriterSources, MakeDataWhenItIsWanted) {
+  const gguf::Writer writer = counting_writer();
+  auto built = writer.build("counted.gguf");
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const gguf::File file = std::move(*built);
+  EXPECT_EQ(file.path(), "counted.gguf");
+  EXPECT_EQ(file.file_bytes(), writer.total_bytes());
+  EXPECT_TRUE(file.warnings().empty());
+  const auto* counted = file.find_tensor("counted")->tensor.as<const int32_t>();
+  for (int32_t i = 0; i < kCounted; ++i) ASSERT_EQ(counted[i], i);
+  EXPECT_EQ(file.find_tensor("after")->tensor.as<const int32_t>()[2], 2);
+
+  const auto path = scratch_dir("gguf_writer_sources") / "counted.gguf";
+  ASSERT_TRUE(writer.save(path.string()).ok());
+  const std::string saved = read_file(path);
+  const auto bytes = writer.bytes();
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(saved)), bytes));
+  // The tensors of the built file stand in its bytes as they do in the saved one.
+  EXPECT_EQ(std::memcmp(counted, bytes.data() + file.find_tensor("counted")->file_offset, kCounted * 4), 0);
+}
+
+TEST(GgufWriterSources, AnErrorOfOneIsTheErrorAndLeavesNoFile) {
+  gguf::Writer writer = counting_writer();
+  writer.add_tensor("never", DType::kF32, std::vector<int64_t>{4}, [](uint64_t, std::span<std::byte>) {
+    return Status(Error{ErrorCode::kCancelled, "stopped"});
+  });
+  EXPECT_EQ(writer.build("x").error().message, "stopped");
+  const auto folder = scratch_dir("gguf_writer_cancelled");
+  const Status saved = writer.save((folder / "x.gguf").string());
+  ASSERT_FALSE(saved.ok());
+  EXPECT_EQ(saved.error().code, ErrorCode::kCancelled);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST(GgufWriterSources, WhatDoesNotFitIntoMemoryIsRefusedBeforeItIsMade) {
+  gguf::Writer writer;
+  writer.add_tensor("vast", DType::kF32, std::vector<int64_t>{int64_t{1} << 30, int64_t{1} << 20},
+                    [](uint64_t, std::span<std::byte>) -> Status {
+                      ADD_FAILURE() << "asked for data";
+                      return {};
+                    });
+  const auto file = writer.build("vast.gguf");
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, ErrorCode::kResource);
+  EXPECT_NE(file.error().message.find("vast.gguf: needs 4.5 PB of memory, "), std::string::npos)
+      << file.error().message;
 }
 
 TEST(GgufWriterMistakes, FailACheck) {

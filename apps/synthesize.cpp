@@ -1,0 +1,70 @@
+// inferno synthesize SPEC OUT.gguf: a model of a known shape with random weights, as a file for other
+// engines.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <memory>
+
+#include "apps/commands.h"
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "apps/signals.h"
+#include "base/text.h"
+#include "model/synthetic.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Options {
+  std::string spec;
+  std::string output;
+};
+
+// The exit code.
+Result<int> run(const Options& options) {
+  TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(options.spec));
+  const auto start = std::chrono::steady_clock::now();
+  ProgressBar bar;
+  const Result<uint64_t> bytes = model::write_synthetic(
+      spec, options.output,
+      {.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); },
+       .cancelled = &install_signal_flag()});
+  bar.clear();
+  if (signal_exit_code() != 0) return signal_exit_code();
+  if (!bytes) return bytes.error();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  write_stdout(fmt::format("{}: {} in {:.1f} s\n", for_terminal(options.output), human_bytes(*bytes),
+                           seconds.count()));
+  return finish_stdout();
+}
+
+std::string preset_names() {
+  std::vector<std::string_view> names;
+  for (const model::Preset& preset : model::presets()) names.push_back(preset.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Run setup_synthesize(CLI::App& app) {
+  const auto options = std::make_shared<Options>();
+  app.add_option("SPEC", options->spec,
+                 "synthetic:PRESET:TYPE[:SEED], which stands for a model elsewhere too")
+      ->required()
+      ->type_name("");
+  app.add_option("OUT", options->output, "The .gguf file to write")->required()->type_name("");
+  app.footer(
+      fmt::format("Presets: {}\n"
+                  "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them\n"
+                  "Examples:\n"
+                  "  inferno synthesize synthetic:qwen3-0.6b:q8_0 model.gguf\n"
+                  "  inferno generate synthetic:llama-3.2-1b:q4_k --ignore-eos",
+                  preset_names()));
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace inferno::apps
