@@ -14,6 +14,7 @@ Run setup_generate(CLI::App& app);
 Run setup_inspect(CLI::App& app);
 Run setup_tokenize(CLI::App& app);
 Run setup_logits(CLI::App& app);
+Run setup_ceilings(CLI::App& app);
 Run setup_completion(CLI::App& app);
 
 // Programs of their own name, installed as links to `inferno`.
