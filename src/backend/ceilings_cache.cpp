@@ -51,12 +51,13 @@ bool is_isa(std::string_view name) {
   return std::any_of(isas.begin(), isas.end(), [&](const auto& isa) { return isa.name == name; });
 }
 
-std::optional<Ceilings::Peak> parse_peak(const Json& json) {
+std::optional<Ceilings::Peak> parse_peak(const Json& json, unsigned max_threads) {
   const Json& arithmetic = member(json, "arithmetic");
   const Json& isa = member(json, "isa");
   const Json& threads = member(json, "threads");
   const auto gops = rate(member(json, "gops"));
   if (!arithmetic.is_string() || !isa.is_string() || !threads.is_number_unsigned() || !gops) return {};
+  if (threads.get<uint64_t>() == 0 || threads.get<uint64_t>() > max_threads) return {};
   Ceilings::Peak peak{arithmetic.get<std::string>(), isa.get<std::string>(), threads.get<unsigned>(), *gops};
   const auto names = {"fp32", "bf16", "fp16", "int8"};
   if (std::find(names.begin(), names.end(), peak.arithmetic) == names.end() || !is_isa(peak.isa)) return {};
@@ -77,8 +78,8 @@ std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
     ceilings.read_gb_per_s.push_back(*value);
   }
   for (const Json& entry : peaks) {
-    auto peak = parse_peak(entry);
-    if (!peak || peak->threads == 0 || peak->threads > threads) return std::nullopt;
+    auto peak = parse_peak(entry, threads);
+    if (!peak) return std::nullopt;
     ceilings.peaks.push_back(std::move(*peak));
   }
   ceilings.clock_ghz = *clock;

@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMinWindows = 50;  // a core takes some milliseconds to its full clock
-constexpr size_t kMaxWindows = 300;
+constexpr size_t kMinWindows = 30;  // a core takes some milliseconds to its full clock
+constexpr size_t kMaxWindows = 200;
 constexpr size_t kWitnesses = 3;
 constexpr double kAgreement = 1.01;
 

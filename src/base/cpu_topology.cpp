@@ -131,8 +131,9 @@ std::optional<std::vector<unsigned>> parse_cpu_list(std::string_view text) {
   if (text.empty()) return std::nullopt;
   while (!text.empty()) {
     std::string_view range = take_until(text, ',');
+    const bool is_single = range.find('-') == std::string_view::npos;
     const auto first = parse_number<unsigned>(take_until(range, '-'));
-    const auto last = range.empty() ? first : parse_number<unsigned>(range);
+    const auto last = is_single ? first : parse_number<unsigned>(range);
     if (!first || !last || *last < *first || *last >= kMaxCpus) return std::nullopt;
     for (unsigned cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
   }

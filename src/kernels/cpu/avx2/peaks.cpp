@@ -15,13 +15,13 @@ int64_t fp32_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (__m256& sum : sums) sum = _mm256_fmadd_ps(one, one, sum);
   }
+  __m256 total = _mm256_setzero_ps();
+  for (const __m256& sum : sums) total = _mm256_add_ps(total, sum);
   float lanes[8];
-  double total = 0;
-  for (const __m256& sum : sums) {
-    _mm256_storeu_ps(lanes, sum);
-    for (const float lane : lanes) total += static_cast<double>(lane);
-  }
-  return static_cast<int64_t>(total);
+  _mm256_storeu_ps(lanes, total);
+  float result = 0;
+  for (const float lane : lanes) result += lane;
+  return static_cast<int64_t>(result);
 }
 
 // Pairs of products in int16, pairs of those in int32, and their sum: three instructions.
@@ -41,13 +41,13 @@ int64_t int8_loop(int64_t rounds) {
       sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, one16));
     }
   }
+  __m256i total = _mm256_setzero_si256();
+  for (const __m256i& sum : sums) total = _mm256_add_epi32(total, sum);
   int32_t lanes[8];
-  int64_t total = 0;
-  for (const __m256i& sum : sums) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), sum);
-    for (const int32_t lane : lanes) total += lane;
-  }
-  return total;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  int64_t result = 0;
+  for (const int32_t lane : lanes) result += lane;
+  return result;
 }
 
 }  // namespace inferno::kernels::avx2

@@ -15,9 +15,9 @@ int64_t fp32_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (__m512& sum : sums) sum = _mm512_fmadd_ps(one, one, sum);
   }
-  double total = 0;
-  for (const __m512& sum : sums) total += static_cast<double>(_mm512_reduce_add_ps(sum));
-  return static_cast<int64_t>(total);
+  __m512 total = _mm512_setzero_ps();
+  for (const __m512& sum : sums) total = _mm512_add_ps(total, sum);
+  return static_cast<int64_t>(_mm512_reduce_add_ps(total));
 }
 
 // Pairs of products in int16, pairs of those in int32, and their sum: three instructions.
@@ -37,9 +37,9 @@ int64_t int8_loop(int64_t rounds) {
       sum = _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, one16));
     }
   }
-  int64_t total = 0;
-  for (const __m512i& sum : sums) total += _mm512_reduce_add_epi32(sum);
-  return total;
+  __m512i total = _mm512_setzero_si512();
+  for (const __m512i& sum : sums) total = _mm512_add_epi32(total, sum);
+  return _mm512_reduce_add_epi32(total);
 }
 
 }  // namespace inferno::kernels::avx512

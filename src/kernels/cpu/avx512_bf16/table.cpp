@@ -19,9 +19,9 @@ int64_t bf16_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (__m512& sum : sums) sum = _mm512_dpbf16_ps(sum, one, one);
   }
-  double total = 0;
-  for (const __m512& sum : sums) total += static_cast<double>(_mm512_reduce_add_ps(sum));
-  return static_cast<int64_t>(total);
+  __m512 total = _mm512_setzero_ps();
+  for (const __m512& sum : sums) total = _mm512_add_ps(total, sum);
+  return static_cast<int64_t>(_mm512_reduce_add_ps(total));
 }
 
 }  // namespace

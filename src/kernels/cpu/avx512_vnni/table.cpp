@@ -19,9 +19,9 @@ int64_t int8_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (__m512i& sum : sums) sum = _mm512_dpbusd_epi32(sum, one, one);
   }
-  int64_t total = 0;
-  for (const __m512i& sum : sums) total += _mm512_reduce_add_epi32(sum);
-  return total;
+  __m512i total = _mm512_setzero_si512();
+  for (const __m512i& sum : sums) total = _mm512_add_epi32(total, sum);
+  return _mm512_reduce_add_epi32(total);
 }
 
 }  // namespace

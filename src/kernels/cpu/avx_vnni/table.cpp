@@ -18,17 +18,18 @@ int64_t int8_loop(int64_t rounds) {
   }
   for (int64_t i = 0; i < rounds; ++i) {
     for (__m256i& sum : sums) {
-      sum = _mm256_dpbusd_avx_epi32(sum, one, one);
-      INFERNO_OPAQUE(sum);  // else g++ 12 stores every sum in every round
+      __m256i next = _mm256_dpbusd_avx_epi32(sum, one, one);
+      INFERNO_OPAQUE(next);  // else g++ 12 also stores each sum in every round
+      sum = next;
     }
   }
+  __m256i total = _mm256_setzero_si256();
+  for (const __m256i& sum : sums) total = _mm256_add_epi32(total, sum);
   int32_t lanes[8];
-  int64_t total = 0;
-  for (const __m256i& sum : sums) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), sum);
-    for (const int32_t lane : lanes) total += lane;
-  }
-  return total;
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  int64_t result = 0;
+  for (const int32_t lane : lanes) result += lane;
+  return result;
 }
 
 }  // namespace

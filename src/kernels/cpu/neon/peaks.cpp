@@ -15,9 +15,9 @@ int64_t fp32_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (float32x4_t& sum : sums) sum = vfmaq_f32(sum, one, one);
   }
-  double total = 0;
-  for (const float32x4_t& sum : sums) total += static_cast<double>(vaddvq_f32(sum));
-  return static_cast<int64_t>(total);
+  float32x4_t total = vdupq_n_f32(0);
+  for (const float32x4_t& sum : sums) total = vaddq_f32(total, sum);
+  return static_cast<int64_t>(vaddvq_f32(total));
 }
 
 }  // namespace inferno::kernels::neon

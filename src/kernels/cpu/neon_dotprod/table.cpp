@@ -19,9 +19,9 @@ int64_t int8_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (int32x4_t& sum : sums) sum = vdotq_s32(sum, one, one);
   }
-  int64_t total = 0;
-  for (const int32x4_t& sum : sums) total += vaddvq_s32(sum);
-  return total;
+  int32x4_t total = vdupq_n_s32(0);
+  for (const int32x4_t& sum : sums) total = vaddq_s32(total, sum);
+  return vaddvq_s32(total);
 }
 
 int64_t fp16_loop(int64_t rounds) {

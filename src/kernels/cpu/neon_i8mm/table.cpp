@@ -20,13 +20,15 @@ int64_t int8_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (int32x4_t& sum : sums) sum = vmmlaq_s32(sum, one, one);
   }
-  int64_t total = 0;
-  for (const int32x4_t& sum : sums) total += vaddvq_s32(sum);
-  return total;
+  int32x4_t total = vdupq_n_s32(0);
+  for (const int32x4_t& sum : sums) total = vaddq_s32(total, sum);
+  return vaddvq_s32(total);
 }
 
 int64_t bf16_loop(int64_t rounds) {
-  const bfloat16x8_t one = vreinterpretq_bf16_u16(vdupq_n_u16(0x3f80));
+  uint16x8_t bits = vdupq_n_u16(0x3f80);
+  INFERNO_OPAQUE(bits);  // g++ 12 would make the constant a float16 one
+  const bfloat16x8_t one = vreinterpretq_bf16_u16(bits);
   float32x4_t sums[kSums];
   for (float32x4_t& sum : sums) {
     sum = vdupq_n_f32(0);
@@ -35,9 +37,9 @@ int64_t bf16_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (float32x4_t& sum : sums) sum = vbfmmlaq_f32(sum, one, one);
   }
-  double total = 0;
-  for (const float32x4_t& sum : sums) total += static_cast<double>(vaddvq_f32(sum));
-  return static_cast<int64_t>(total);
+  float32x4_t total = vdupq_n_f32(0);
+  for (const float32x4_t& sum : sums) total = vaddq_f32(total, sum);
+  return static_cast<int64_t>(vaddvq_f32(total));
 }
 
 }  // namespace
