@@ -75,7 +75,7 @@ class ReadMemory {
   size_t n_parts_ = 0;
 };
 
-// 1, 2, … 16, then in steps of an eighth; n is always measured.
+// 1, 2, … 16, then in steps of at most an eighth; n is always measured.
 bool is_measured(size_t threads, size_t n) {
   constexpr size_t kAll = 16;
   size_t step = 1;

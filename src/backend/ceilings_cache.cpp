@@ -1,7 +1,6 @@
 #include "backend/ceilings_cache.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include "base/atomic_file.h"
