@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "apps/output.h"
 #include "base/text.h"
 
 namespace inferno::apps {
@@ -30,8 +31,11 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
                       .peak_gb_per_s = std::nullopt,
                       .threads = backend.info().threads};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
-  if (const auto ceilings = backend.measure_ceilings())
+  if (const auto ceilings = backend.measure_ceilings()) {
     bandwidth.peak_gb_per_s = ceilings->read(backend.info().threads);
+  } else {
+    warn(ceilings.error().message);
+  }
   return bandwidth;
 }
 

@@ -18,8 +18,8 @@ struct Bandwidth {
   unsigned threads = 1;
 };
 
-// nullopt without a decode pass. Measures the machine's bandwidth, which takes a moment, unless the
-// generation was cancelled; where it cannot be measured the peak stays unknown.
+// nullopt without a decode pass. Asks for the machine's ceilings, which the first time takes about a second,
+// unless the generation was cancelled; where they cannot be measured the peak stays unknown, with a warning.
 std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
                                            const metrics::Metrics& metrics);
 

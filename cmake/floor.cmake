@@ -1,11 +1,14 @@
-# add_floor(name USES floor... [LINKS library...])
+# add_floor(name USES floor... [LINKS library...] [EXCLUDE pattern])
 #
 # Makes the library inferno_<name> of every .cpp below the calling folder. USES is the list of floors that its
 # files may include, besides its own and base; tools/check_floors.py holds it against the #includes.
-# NO_BASE marks the one floor that may not even include base (kernels).
+# NO_BASE marks the one floor that may not even include base (kernels); EXCLUDE leaves out the files whose path matches.
 function(add_floor name)
-  cmake_parse_arguments(FLOOR "NO_BASE" "" "USES;LINKS" ${ARGN})
+  cmake_parse_arguments(FLOOR "NO_BASE" "EXCLUDE" "USES;LINKS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(FLOOR_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "${FLOOR_EXCLUDE}")
+  endif()
   if(NOT sources)
     file(CONFIGURE OUTPUT empty.cpp CONTENT "")
     set(sources ${CMAKE_CURRENT_BINARY_DIR}/empty.cpp)

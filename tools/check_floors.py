@@ -18,7 +18,7 @@ HEADERS_ALLOWED = {("kernels", "tensor"): {"tensor/dtype.h", "tensor/half.h", "t
 ADD_FLOOR = re.compile(r"add_floor\(([^)]*)\)")
 FOREACH_FLOOR = re.compile(r"foreach\(floor ([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
-KEYWORDS = {"NO_BASE", "USES", "LINKS"}
+KEYWORDS = {"NO_BASE", "USES", "LINKS", "EXCLUDE"}
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".inc", ".S"}
 
 

@@ -1,49 +1,61 @@
 #!/usr/bin/env python3
-"""Asks nm that no object of src/kernels/cpu/<isa>/ defines a weak symbol.
+"""Asks nm what the objects of src/kernels/cpu/<isa>/ define.
 
 usage: check_isa_symbols.py REPOSITORY BUILD_FOLDER [NM]
 
-A weak symbol is an inline function or a template that every object may define. The linker keeps one copy for all of
-them: were it the one compiled for a newer ISA, the program would die on an older processor. Exit code 1 with one line
-per violation, 77 (skipped) while there is no such folder.
+They may define nothing weak and nothing outside inferno::kernels::<isa>. A weak symbol is an inline function or a
+template that every object may define. The linker keeps one copy for all of them: were it the one compiled for a newer
+ISA, the program would die on an older processor. Exit code 1 with one line per violation.
+
+Which ISAs the build has, and which it knows by name alone, says the list that cmake/isa.cmake made.
 """
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-SKIPPED = 77
-# Defined weak symbols, weak objects, and unique globals, as nm's POSIX format marks them.
+# Weak symbols, weak objects, and unique globals, as nm's POSIX format marks them.
 WEAK_TYPES = {"W", "w", "V", "v", "u"}
+ROW = re.compile(r'\{"(\w+)", .*, (nullptr|\w+::table)\},')
 
 
-def weak_symbols(nm: str, obj: Path) -> list[str]:
-    listing = subprocess.run([nm, "--defined-only", "--demangle", "--format=posix", str(obj)],
+def defined_symbols(nm: str, obj: Path) -> list[tuple[str, str]]:
+    """(name, type) of the symbols that other objects see."""
+    listing = subprocess.run([nm, "--defined-only", "--extern-only", "--demangle", "--format=posix", str(obj)],
                              check=True, capture_output=True, text=True).stdout
-    found = []
-    for line in listing.splitlines():
-        # name type value size; a demangled name may contain spaces.
-        fields = line.rsplit(" ", 3)
-        if len(fields) == 4 and fields[1] in WEAK_TYPES:
-            found.append(fields[0])
-    return found
+    # name type value size; a demangled name may contain spaces.
+    fields = [line.rsplit(" ", 3) for line in listing.splitlines()]
+    return [(field[0], field[1]) for field in fields if len(field) == 4]
+
+
+def check_object(nm: str, isa: str, obj: Path) -> list[str]:
+    errors = []
+    for name, kind in defined_symbols(nm, obj):
+        if kind in WEAK_TYPES:
+            errors.append(f"{obj}: weak symbol {name}")
+        elif not name.startswith(f"inferno::kernels::{isa}::"):
+            errors.append(f"{obj}: {name} is not in inferno::kernels::{isa}")
+    return errors
 
 
 def main(repository: str, build: str, nm: str = "nm") -> int:
     folder = Path(repository) / "src" / "kernels" / "cpu"
-    if not folder.is_dir():
-        print("there is no src/kernels/cpu yet")
-        return SKIPPED
+    isa_list = Path(build) / "src" / "kernels" / "isas.cpp"
+    tables = dict(ROW.findall(isa_list.read_text()))
     errors, count = [], 0
     for isa in sorted(path.name for path in folder.iterdir() if path.is_dir()):
+        if isa not in tables:
+            errors.append(f"src/kernels/cpu/{isa}: no add_isa() names it")
+            continue
         objects = sorted(Path(build).rglob(f"cpu/{isa}/*.o"))
         count += len(objects)
-        if not objects and any(folder.joinpath(isa).glob("*.cpp")):
+        if not objects and tables[isa] != "nullptr":
             errors.append(f"src/kernels/cpu/{isa}: no object found below {build}")
         for obj in objects:
-            errors += [f"{obj}: weak symbol {name}" for name in weak_symbols(nm, obj)]
+            errors += check_object(nm, isa, obj)
     print(*errors, sep="\n", end="\n" if errors else "")
     print(f"{count} objects, {len(errors)} violations")
-    return 1 if errors else 0
+    return 1 if errors or count == 0 else 0
 
 
 if __name__ == "__main__":

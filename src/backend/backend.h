@@ -28,14 +28,16 @@ struct Ceilings {
   // Multiply-adds count as two operations.
   struct Peak {
     std::string arithmetic;  // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products into int32
-    std::string isa;         // "avx512-vnni"
+    std::string isa;         // "avx512_vnni"
     unsigned threads = 1;
     double gops = 0;  // 10^9 operations a second
   };
   // Reading memory that no cache holds: GB/s with 1, 2, … threads.
   std::vector<double> read_gb_per_s;
   std::vector<Peak> peaks;
-  double clock_ghz = 0;  // of a busy core, from a chain of dependent additions
+  double clock_ghz = 0;     // of a busy core, from a chain of dependent additions
+  std::string measured_at;  // UTC, ISO 8601: "2026-01-31T12:00:00Z"
+  bool cached = false;      // taken from what an earlier run since the machine's start has measured
 
   // With `threads` threads, or as many as were measured.
   double read(unsigned threads) const;
@@ -55,7 +57,8 @@ class Backend {
   // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
   virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
 
-  // Takes a fraction of a second; nothing else should run meanwhile.
+  // Takes about a second, during which nothing else should run, where no earlier run since the machine's
+  // start has left the figures (backend/ceilings.h).
   virtual Result<Ceilings> measure_ceilings() = 0;
 
   // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and

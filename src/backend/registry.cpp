@@ -2,6 +2,7 @@
 #include <array>
 
 #include "backend/backend.h"
+#include "backend/cpu_isa.h"
 #include "backend/no_cpu/no_cpu.h"
 #include "backend/no_cuda/no_cuda.h"
 #include "backend/no_metal/no_metal.h"
@@ -33,6 +34,7 @@ std::vector<std::string_view> backend_names() {
 }
 
 Result<std::shared_ptr<Backend>> create_backend(std::string_view name) {
+  TRY(chosen_isa());  // a misspelt INFERNO_FORCE_ISA does not pass unnoticed, whichever backend runs
   if (name == "auto") {
     for (const Entry& entry : kBackends) {
       if (auto backend = entry.create(); backend || backend.error().code != ErrorCode::kUnavailable)

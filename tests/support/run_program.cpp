@@ -21,9 +21,12 @@ constexpr int kPipeBytes = 4096;
 // In a shell that the program replaces, so that signals reach it.
 std::string shell_command(const std::string& program, const std::string& arguments,
                           const std::string& environment, const std::string& redirections) {
+  // One for all runs, so that only the first measures the machine's ceilings.
+  static const std::string cache = scratch_dir("run_program_cache").string();
   return "cd '" + scratch_dir("empty").string() + "' && exec " + redirections +
-         " env -u INFERNO_LOG -u RUST_LOG -u NO_COLOR TERM=xterm " + environment + " '" INFERNO_BIN_DIR "/" +
-         program + "' " + arguments;
+         " env -u INFERNO_LOG -u RUST_LOG -u NO_COLOR -u INFERNO_FORCE_ISA -u INFERNO_CEILINGS TERM=xterm" +
+         " XDG_CACHE_HOME='" + cache + "' " + environment + " '" INFERNO_BIN_DIR "/" + program + "' " +
+         arguments;
 }
 
 [[noreturn]] void become_shell(const std::string& command) {

@@ -15,7 +15,8 @@ struct Finished {
 };
 
 // `arguments` are quoted for the shell by the caller, and may redirect (">/dev/full"); `environment` is
-// "NAME=value …". The working directory is empty, and of our variables none is set but those.
+// "NAME=value …". The working directory is empty, and of our variables none is set but those and
+// XDG_CACHE_HOME, a folder that all runs of a test program share.
 Finished run_program(const std::string& program, const std::string& arguments, const std::string& input = "",
                      const std::string& environment = "");
 

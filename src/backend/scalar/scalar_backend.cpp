@@ -1,11 +1,11 @@
 #include "backend/scalar/scalar_backend.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "backend/ceilings.h"
 #include "base/text.h"
 #include "kernels/reference/reference.h"
 
@@ -52,22 +52,8 @@ class ScalarBackend final : public Backend {
     return weight;
   }
 
-  // The best of a few passes over memory that is larger than any cache in use.
-  Result<Ceilings> measure_ceilings() override {
-    constexpr size_t kBytes = size_t{256} << 20;
-    constexpr int kPasses = 3;
-    TRY_ASSIGN(const Buffer buffer, alloc(kBytes));
-    std::memset(buffer.data(), 1, kBytes);
-    std::chrono::duration<double> best = std::chrono::hours(1);
-    for (int pass = 0; pass < kPasses; ++pass) {
-      const auto start = std::chrono::steady_clock::now();
-      reference::read_all(buffer.data(), static_cast<int64_t>(kBytes));
-      best = std::min<std::chrono::duration<double>>(best, std::chrono::steady_clock::now() - start);
-    }
-    Ceilings ceilings;
-    ceilings.read_gb_per_s = {static_cast<double>(kBytes) / best.count() * 1e-9};
-    return ceilings;
-  }
+  // This backend uses one thread; the machine's ceilings are those of all.
+  Result<Ceilings> measure_ceilings() override { return measure_cpu_ceilings(); }
 
  protected:
   BatchView do_begin_forward(const BatchView& host_batch) override { return host_batch; }

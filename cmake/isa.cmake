@@ -1,0 +1,86 @@
+# add_isa(name ARCH pattern [EXTENDS isa] [NEEDS feature...] [FLAGS flag...])
+#
+# Compiles <calling folder>/cpu/<name>/*.cpp with FLAGS and those of the ISA that it EXTENDS into the library
+# inferno_kernels, and enters the ISA into the list of kernels/cpu/kernels.h. NEEDS names what a CPU must have besides
+# (base/cpu_features.h). Worse ISAs come first. Where CMAKE_SYSTEM_PROCESSOR does not match ARCH or the compiler lacks a
+# flag, the ISA is entered without a table, so that it is known by name.
+include(CheckCXXCompilerFlag)
+
+function(add_isa name)
+  cmake_parse_arguments(ISA "" "ARCH;EXTENDS" "NEEDS;FLAGS" ${ARGN})
+  if(ISA_EXTENDS)
+    get_property(base_flags GLOBAL PROPERTY INFERNO_ISA_${ISA_EXTENDS}_FLAGS)
+    list(PREPEND ISA_FLAGS ${base_flags})
+    get_property(base_index GLOBAL PROPERTY INFERNO_ISA_${ISA_EXTENDS}_INDEX)
+    set(extends "&kIsas[${base_index}]")
+  else()
+    set(extends "nullptr")
+  endif()
+
+  set(here FALSE)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "${ISA_ARCH}")
+    string(MAKE_C_IDENTIFIER "INFERNO_COMPILER_HAS_${name}" has_flags)
+    string(JOIN " " flags ${ISA_FLAGS})
+    check_cxx_compiler_flag("${flags}" ${has_flags})
+    set(here ${${has_flags}})
+  endif()
+  set(table "nullptr")
+  if(here)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/${name}/*.cpp)
+    add_library(inferno_kernels_${name} OBJECT ${sources})
+    target_include_directories(inferno_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    target_link_libraries(inferno_kernels_${name} PRIVATE inferno_options)
+    # Last, and so stronger than what the user of the build has set.
+    target_compile_options(inferno_kernels_${name} PRIVATE ${ISA_FLAGS})
+    # g++ 12 warns of what its own intrinsics leave undefined on purpose.
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      target_compile_options(inferno_kernels_${name} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
+    endif()
+    target_sources(inferno_kernels PRIVATE $<TARGET_OBJECTS:inferno_kernels_${name}>)
+    set_property(GLOBAL APPEND_STRING PROPERTY INFERNO_ISA_DECLARATIONS
+      "namespace ${name} {\nCpuKernels table(CpuKernels base);\n}\n")
+    set(table "${name}::table")
+  endif()
+
+  get_property(index GLOBAL PROPERTY INFERNO_ISA_COUNT)
+  if(NOT index)
+    set(index 0)
+  endif()
+  math(EXPR count "${index} + 1")
+  set_property(GLOBAL PROPERTY INFERNO_ISA_COUNT ${count})
+  set_property(GLOBAL PROPERTY INFERNO_ISA_${name}_INDEX ${index})
+  set_property(GLOBAL PROPERTY INFERNO_ISA_${name}_FLAGS "${ISA_FLAGS}")
+  list(TRANSFORM ISA_NEEDS REPLACE "(.+)" "\"\\1\"")
+  list(APPEND ISA_NEEDS "nullptr")
+  string(JOIN ", " needs ${ISA_NEEDS})
+  set_property(GLOBAL APPEND_STRING PROPERTY INFERNO_ISA_NEEDS "const char* const kNeeds${index}[] = {${needs}}@\n")
+  set_property(GLOBAL APPEND_STRING PROPERTY INFERNO_ISA_ROWS "    {\"${name}\", ${extends}, kNeeds${index}, ${table}},\n")
+endfunction()
+
+# Writes the list, after the last add_isa().
+function(finish_isas)
+  foreach(part DECLARATIONS NEEDS ROWS COUNT)
+    get_property(${part} GLOBAL PROPERTY INFERNO_ISA_${part})
+  endforeach()
+  string(REPLACE "@" ";" NEEDS "${NEEDS}")
+  file(CONFIGURE OUTPUT isas.cpp CONTENT [[
+// Made by cmake/isa.cmake.
+#include "kernels/cpu/kernels.h"
+
+namespace inferno::kernels {
+@DECLARATIONS@
+namespace {
+@NEEDS@
+extern const CpuIsa kIsas[@COUNT@];
+const CpuIsa kIsas[] = {
+@ROWS@};
+}  // namespace
+
+CpuIsaList cpu_isas() {
+  return {kIsas, @COUNT@};
+}
+
+}  // namespace inferno::kernels
+]] @ONLY)
+  target_sources(inferno_kernels PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/isas.cpp)
+endfunction()

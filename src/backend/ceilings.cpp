@@ -1,0 +1,200 @@
+#include "backend/ceilings.h"
+
+#include <fmt/chrono.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <span>
+
+#include "backend/ceilings_cache.h"
+#include "backend/cpu_isa.h"
+#include "backend/timed_windows.h"
+#include "base/cpu_topology.h"
+#include "base/environment.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+namespace inferno::backend {
+namespace {
+
+using Cpus = std::span<const unsigned>;
+using kernels::PeakLoop;
+
+constexpr std::chrono::microseconds kWindow{300};
+
+// Memory for the read loop: a part per thread, first touched by it.
+class ReadMemory {
+ public:
+  // What one thread reads in a window.
+  static constexpr size_t kSlice = size_t{8} << 20;
+
+  static Result<ReadMemory> make(Cpus cpus, uint64_t l3_bytes) {
+    constexpr uint64_t kLeast = uint64_t{256} << 20;
+    uint64_t bytes = std::max(kLeast, 2 * l3_bytes);
+    if (const auto available = available_memory()) bytes = std::min(bytes, *available / 4);
+    const uint64_t part = std::max<uint64_t>(bytes / cpus.size() / kSlice, 1) * kSlice;
+
+    ReadMemory memory;
+    const auto total = static_cast<size_t>(part * cpus.size());
+    constexpr size_t kHugePage = size_t{2} << 20;
+    memory.data_.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, total)));
+    if (!memory.data_) {
+      return make_error(ErrorCode::kResource,
+                        "out of memory: {} were asked for to measure how fast it is read",
+                        human_bytes(total));
+    }
+    ::madvise(memory.data_.get(), total, MADV_HUGEPAGE);  // advice: smaller pages only cost some percent
+    memory.slices_per_part_ = static_cast<size_t>(part / kSlice);
+    memory.n_parts_ = cpus.size();
+    TRY(run_together(
+        cpus, [&](size_t i) { std::memset(memory.data_.get() + i * part, 1, static_cast<size_t>(part)); }));
+    return memory;
+  }
+
+  // Thread i of n goes through the parts i, i + n, i + 2n … and begins again: its own part first, and in all
+  // the threads read everything before anything twice.
+  const std::byte* slice(size_t thread, size_t n_threads, int window) const {
+    const size_t n_own = (n_parts_ - thread + n_threads - 1) / n_threads;
+    const size_t i = static_cast<size_t>(window) % (n_own * slices_per_part_);
+    const size_t part = thread + i / slices_per_part_ * n_threads;
+    return data_.get() + (part * slices_per_part_ + i % slices_per_part_) * kSlice;
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* data) const { std::free(data); }
+  };
+  std::unique_ptr<std::byte, Free> data_;
+  size_t slices_per_part_ = 0;
+  size_t n_parts_ = 0;
+};
+
+// 1, 2, … 16, then in steps of at most an eighth; n is always measured.
+bool is_measured(size_t threads, size_t n) {
+  constexpr size_t kAll = 16;
+  size_t step = 1;
+  while (step * kAll < threads) step *= 2;
+  return threads == n || threads % step == 0;
+}
+
+Result<std::vector<double>> measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes) {
+  TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, l3_bytes));
+  std::vector<double> gb_per_s;
+  for (size_t n = 1; n <= cpus.size(); ++n) {
+    if (!is_measured(n, cpus.size())) {
+      gb_per_s.push_back(gb_per_s.back());
+      continue;
+    }
+    TRY_ASSIGN(const double seconds, shortest_window(cpus.first(n), [&](size_t thread, int window) {
+                 kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
+               }));
+    gb_per_s.push_back(static_cast<double>(n * ReadMemory::kSlice) / seconds * 1e-9);
+  }
+  return gb_per_s;
+}
+
+// The n, a power of two times 1000, for which run(n) takes a window.
+template <class Run>
+int64_t calibrate(const Run& run) {
+  for (int64_t n = 1000;; n *= 2) {
+    auto best = std::chrono::steady_clock::duration::max();
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const auto start = std::chrono::steady_clock::now();
+      run(n);
+      best = std::min(best, std::chrono::steady_clock::now() - start);
+    }
+    if (best >= kWindow) return n;
+  }
+}
+
+Result<double> measure_clock(const CpuKernels& kernels, Cpus cpus) {
+  const int64_t n = calibrate([&](int64_t adds) { kernels.add_chain(1, adds); });
+  TRY_ASSIGN(const double seconds,
+             shortest_window(cpus.first(1), [&](size_t, int) { kernels.add_chain(1, n); }));
+  return static_cast<double>(n) / seconds * 1e-9;
+}
+
+// Appends what the loop reaches with one thread and with all.
+Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& loop, Cpus cpus,
+                    std::vector<Ceilings::Peak>& peaks) {
+  if (loop.run == nullptr) return {};
+  const int64_t rounds = calibrate(loop.run);
+  std::vector<size_t> counts = {1};
+  if (cpus.size() > 1) counts.push_back(cpus.size());
+  for (const size_t n : counts) {
+    TRY_ASSIGN(const double seconds, shortest_window(cpus.first(n), [&](size_t, int) { loop.run(rounds); }));
+    const double operations =
+        2.0 * static_cast<double>(n) * static_cast<double>(rounds) * static_cast<double>(loop.multiply_adds);
+    peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), operations / seconds * 1e-9});
+  }
+  return {};
+}
+
+Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& isas,
+                         const CpuTopology& topology, Cpus cpus) {
+  Ceilings ceilings;
+  const CpuKernels kernels = kernels_of(best);
+  TRY_ASSIGN(ceilings.clock_ghz, measure_clock(kernels, cpus));
+  TRY_ASSIGN(ceilings.read_gb_per_s, measure_reads(kernels, cpus, topology.l3_bytes));
+  for (const CpuIsa* isa : isas) {
+    const CpuKernels own = isa->table({});  // without what it takes over
+    TRY(measure_peak(*isa, "fp32", own.fp32, cpus, ceilings.peaks));
+    TRY(measure_peak(*isa, "bf16", own.bf16, cpus, ceilings.peaks));
+    TRY(measure_peak(*isa, "fp16", own.fp16, cpus, ceilings.peaks));
+    TRY(measure_peak(*isa, "int8", own.int8, cpus, ceilings.peaks));
+  }
+  ceilings.measured_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  return ceilings;
+}
+
+// All that are here, or the forced one and those that it extends.
+std::vector<const CpuIsa*> isas_to_measure(const CpuIsa& chosen) {
+  if (!environment::get("INFERNO_FORCE_ISA")) return available_isas(cpu_features());
+  std::vector<const CpuIsa*> isas;
+  for (const CpuIsa* isa = &chosen; isa != nullptr; isa = isa->extends) isas.insert(isas.begin(), isa);
+  return isas;
+}
+
+Result<bool> wants_fresh(const CeilingsOptions& options) {
+  const auto value = environment::get("INFERNO_CEILINGS");
+  if (value && *value != "fresh") {
+    return make_error(ErrorCode::kInvalidArgument, "INFERNO_CEILINGS: expected fresh, found {}",
+                      quote(*value));
+  }
+  return options.fresh || value.has_value();
+}
+
+}  // namespace
+
+Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
+  TRY_ASSIGN(const bool fresh, wants_fresh(options));
+  TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
+  const std::vector<const CpuIsa*> isas = isas_to_measure(*chosen);
+  const CpuTopology topology = cpu_topology();
+  const unsigned threads =
+      options.max_threads == 0 ? topology.threads : std::min(options.max_threads, topology.threads);
+
+  CeilingsKey key{topology.boot_id, topology.model, ceilings_build(), {}, topology.cpus, threads};
+  for (const CpuIsa* isa : isas) key.isas.emplace_back(isa->name);
+  const auto path = ceilings_cache_path();
+  if (path && !fresh) {
+    if (auto ceilings = load_ceilings(*path, key)) return std::move(*ceilings);
+  }
+  TRY_ASSIGN(Ceilings ceilings, measure(*chosen, isas, topology, Cpus(topology.cpus).first(threads)));
+  if (path) {
+    // A cache that cannot be written is no error: the figures are here.
+    if (const Status saved = save_ceilings(*path, key, ceilings); !saved) {
+      log::event(log::Level::kWarn, "inferno::backend", "ceilings not cached",
+                 {{"reason", saved.error().message}});
+    }
+  }
+  return ceilings;
+}
+
+}  // namespace inferno::backend

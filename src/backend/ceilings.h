@@ -1,0 +1,26 @@
+// The ceilings of the CPU, measured: how fast memory is read and how fast each ISA multiplies and adds.
+#pragma once
+
+#include "backend/backend.h"
+#include "base/result.h"
+
+namespace inferno::backend {
+
+struct CeilingsOptions {
+  unsigned max_threads = 0;  // 0: as many as may run here
+  bool fresh = false;        // measure even if the cache has the figures, as INFERNO_CEILINGS=fresh does
+};
+
+// Figures of an earlier run since the machine's start (backend/ceilings_cache.h), or else measured here and
+// now, in about a second, and left for later ones; where they cannot be left, nothing is said.
+//
+// Memory: the best ISA's read_all with 1, 2, … threads over more memory than all caches hold, each thread on
+// pages that it has touched first. Above 16 threads not every number is measured; one that is not has the
+// figure of the next smaller one that is. Peaks: every loop of every ISA with one and with all threads; with
+// INFERNO_FORCE_ISA, of that ISA and those that it extends.
+//
+// Errors: those of chosen_isa(); kInvalidArgument for another value of INFERNO_CEILINGS; kResource when
+// memory or threads are refused.
+Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
+
+}  // namespace inferno::backend

@@ -1,0 +1,143 @@
+#include "backend/ceilings_cache.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/atomic_file.h"
+#include "base/environment.h"
+#include "base/mapped_file.h"
+#include "kernels/cpu/kernels.h"
+
+namespace inferno::backend {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
+
+Json key_json(const CeilingsKey& key) {
+  return {{"boot_id", key.boot_id}, {"cpu", key.cpu},   {"build", key.build},
+          {"isas", key.isas},       {"cpus", key.cpus}, {"threads", key.threads}};
+}
+
+// A rate that a machine could have; nullopt for anything else.
+std::optional<double> rate(const Json& json) {
+  constexpr double kMax = 1e9;
+  if (!json.is_number()) return std::nullopt;
+  const auto value = json.get<double>();
+  return value > 0 && value < kMax ? std::optional(value) : std::nullopt;
+}
+
+// The member, or null.
+const Json& member(const Json& object, const char* name) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(name);
+  return found == object.end() ? kNull : *found;
+}
+
+// "2026-01-31T12:00:00Z"
+bool is_time(const Json& json) {
+  constexpr std::string_view kPattern = "dddd-dd-ddTdd:dd:ddZ";
+  if (!json.is_string()) return false;
+  const auto& text = json.get_ref<const std::string&>();
+  return std::equal(text.begin(), text.end(), kPattern.begin(), kPattern.end(),
+                    [](char c, char p) { return p == 'd' ? c >= '0' && c <= '9' : c == p; });
+}
+
+bool is_isa(std::string_view name) {
+  const auto isas = kernels::cpu_isas();
+  return std::any_of(isas.begin(), isas.end(), [&](const auto& isa) { return isa.name == name; });
+}
+
+std::optional<Ceilings::Peak> parse_peak(const Json& json, unsigned max_threads) {
+  const Json& arithmetic = member(json, "arithmetic");
+  const Json& isa = member(json, "isa");
+  const Json& threads = member(json, "threads");
+  const auto gops = rate(member(json, "gops"));
+  if (!arithmetic.is_string() || !isa.is_string() || !threads.is_number_unsigned() || !gops) return {};
+  if (threads.get<uint64_t>() == 0 || threads.get<uint64_t>() > max_threads) return {};
+  Ceilings::Peak peak{arithmetic.get<std::string>(), isa.get<std::string>(), threads.get<unsigned>(), *gops};
+  const auto names = {"fp32", "bf16", "fp16", "int8"};
+  if (std::find(names.begin(), names.end(), peak.arithmetic) == names.end() || !is_isa(peak.isa)) return {};
+  return peak;
+}
+
+std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
+  Ceilings ceilings;
+  const Json& measured_at = member(json, "measured_at");
+  const auto clock = rate(member(json, "clock_ghz"));
+  const Json& reads = member(json, "read_gb_per_s");
+  const Json& peaks = member(json, "peaks");
+  if (!is_time(measured_at) || !clock || !reads.is_array() || !peaks.is_array()) return std::nullopt;
+  if (reads.size() != threads || peaks.empty()) return std::nullopt;
+  for (const Json& read : reads) {
+    const auto value = rate(read);
+    if (!value) return std::nullopt;
+    ceilings.read_gb_per_s.push_back(*value);
+  }
+  for (const Json& entry : peaks) {
+    auto peak = parse_peak(entry, threads);
+    if (!peak) return std::nullopt;
+    ceilings.peaks.push_back(std::move(*peak));
+  }
+  ceilings.clock_ghz = *clock;
+  ceilings.measured_at = measured_at.get<std::string>();
+  ceilings.cached = true;
+  return ceilings;
+}
+
+}  // namespace
+
+std::string ceilings_build() {
+  return INFERNO_BUILD;
+}
+
+std::optional<std::string> ceilings_cache_path() {
+  const auto is_absolute = [](const std::string& path) { return path.starts_with('/'); };
+  if (const auto cache = environment::get("XDG_CACHE_HOME"); cache && is_absolute(*cache)) {
+    return *cache + "/inferno/ceilings.json";
+  }
+  if (const auto home = environment::get("HOME"); home && is_absolute(*home)) {
+    return *home + "/.cache/inferno/ceilings.json";
+  }
+  return std::nullopt;
+}
+
+std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey& key) {
+  if (key.boot_id.empty()) return std::nullopt;
+  const auto file = MappedFile::open(path);
+  if (!file || (*file)->bytes().size() > kMaxFileBytes) return std::nullopt;
+  const auto bytes = (*file)->bytes();
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  const Json json = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
+  if (member(json, "key") != key_json(key)) return std::nullopt;
+  return parse_ceilings(member(json, "ceilings"), key.threads);
+}
+
+Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings) {
+  if (key.boot_id.empty()) return {};
+  std::error_code error;
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (std::filesystem::create_directories(folder, error) && !error) {
+    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  }
+  const Json json = {{"key", key_json(key)}, {"ceilings", ceilings_json(ceilings)}};
+  const std::string text = json.dump(1) + "\n";
+  return write_file_atomically(
+      path, [&](const AppendFn& append) { return append(std::as_bytes(std::span<const char>(text))); });
+}
+
+nlohmann::ordered_json ceilings_json(const Ceilings& ceilings) {
+  Json peaks = Json::array();
+  for (const Ceilings::Peak& peak : ceilings.peaks) {
+    peaks.push_back(
+        {{"arithmetic", peak.arithmetic}, {"isa", peak.isa}, {"threads", peak.threads}, {"gops", peak.gops}});
+  }
+  return {{"measured_at", ceilings.measured_at},
+          {"clock_ghz", ceilings.clock_ghz},
+          {"read_gb_per_s", ceilings.read_gb_per_s},
+          {"peaks", std::move(peaks)}};
+}
+
+}  // namespace inferno::backend

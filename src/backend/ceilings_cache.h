@@ -1,0 +1,44 @@
+// Ceilings that an earlier run since the machine's start has measured, in a small JSON file.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "base/result.h"
+
+namespace inferno::backend {
+
+// What figures belong to: they count for no other machine, start, set of processors, build or ISA.
+struct CeilingsKey {
+  std::string boot_id;  // "" where the system does not tell: then nothing is cached
+  std::string cpu;
+  std::string build;              // version, compiler and its options
+  std::vector<std::string> isas;  // that were measured
+  std::vector<unsigned> cpus;     // that may be used
+  unsigned threads = 1;           // the most that were measured
+
+  bool operator==(const CeilingsKey&) const = default;
+};
+
+// The build that this is.
+std::string ceilings_build();
+
+// $XDG_CACHE_HOME/inferno/ceilings.json, else ~/.cache/inferno/ceilings.json; nullopt with neither variable.
+// A relative XDG_CACHE_HOME counts as unset, as its specification demands.
+std::optional<std::string> ceilings_cache_path();
+
+// The figures of the file at `path`, with `cached` set; nullopt unless it is whole, in range and of this very
+// key. Whatever lies there, the answer is one or the other.
+std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey& key);
+
+// Makes the folder (for its owner alone) and writes the file, whole or not at all.
+Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings);
+
+// {"measured_at", "clock_ghz", "read_gb_per_s": [with 1, 2, … threads],
+//  "peaks": [{"arithmetic", "isa", "threads", "gops"}]}
+nlohmann::ordered_json ceilings_json(const Ceilings& ceilings);
+
+}  // namespace inferno::backend

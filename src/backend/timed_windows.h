@@ -1,0 +1,23 @@
+// Timing a loop on a machine that others use, too: they only ever slow it down, so the shortest of many
+// short windows is the one to believe.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+
+namespace inferno::backend {
+
+// Runs fn(0) … fn(cpus.size() - 1) at once, each on a thread of its own that stays on cpus[i] if the system
+// lets it, and waits for all. fn does not throw. Errors: kResource when a thread cannot be started; then none
+// has run.
+Status run_together(std::span<const unsigned> cpus, const std::function<void(size_t)>& fn);
+
+// Runs work(i, window) on all of them at once, window 0, 1, …, and gives the seconds from the first start to
+// the last end of the shortest window. There are more windows until three have come within 1 % of the
+// shortest, up to a limit.
+using Work = std::function<void(size_t thread, int window)>;
+Result<double> shortest_window(std::span<const unsigned> cpus, const Work& work);
+
+}  // namespace inferno::backend

@@ -1,0 +1,14 @@
+// What the files of this folder give to its table.
+#pragma once
+
+#include <cstdint>
+
+namespace inferno::kernels::avx2 {
+
+uint64_t read_all(const void* data, int64_t bytes);
+
+constexpr int64_t kSums = 12;  // accumulators of a peak loop; with the factors they fit into the 16 registers
+int64_t fp32_loop(int64_t rounds);
+int64_t int8_loop(int64_t rounds);
+
+}  // namespace inferno::kernels::avx2

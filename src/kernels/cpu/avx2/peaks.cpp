@@ -1,0 +1,53 @@
+#include <immintrin.h>
+
+#include "kernels/cpu/avx2/functions.h"
+#include "kernels/cpu/opaque.h"
+
+namespace inferno::kernels::avx2 {
+
+int64_t fp32_loop(int64_t rounds) {
+  const __m256 one = _mm256_set1_ps(1);
+  __m256 sums[kSums];
+  for (__m256& sum : sums) {
+    sum = _mm256_setzero_ps();
+    INFERNO_OPAQUE(sum);
+  }
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m256& sum : sums) sum = _mm256_fmadd_ps(one, one, sum);
+  }
+  __m256 total = _mm256_setzero_ps();
+  for (const __m256& sum : sums) total = _mm256_add_ps(total, sum);
+  float lanes[8];
+  _mm256_storeu_ps(lanes, total);
+  float result = 0;
+  for (const float lane : lanes) result += lane;
+  return static_cast<int64_t>(result);
+}
+
+// Pairs of products in int16, pairs of those in int32, and their sum: three instructions.
+int64_t int8_loop(int64_t rounds) {
+  const __m256i one = _mm256_set1_epi8(1);
+  const __m256i one16 = _mm256_set1_epi16(1);
+  __m256i sums[kSums];
+  for (__m256i& sum : sums) {
+    sum = _mm256_setzero_si256();
+    INFERNO_OPAQUE(sum);
+  }
+  __m256i factor = one;
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m256i& sum : sums) {
+      INFERNO_OPAQUE(factor);  // else the products are computed once
+      const __m256i pairs = _mm256_maddubs_epi16(factor, one);
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, one16));
+    }
+  }
+  __m256i total = _mm256_setzero_si256();
+  for (const __m256i& sum : sums) total = _mm256_add_epi32(total, sum);
+  int32_t lanes[8];
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  int64_t result = 0;
+  for (const int32_t lane : lanes) result += lane;
+  return result;
+}
+
+}  // namespace inferno::kernels::avx2

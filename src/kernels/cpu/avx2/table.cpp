@@ -1,0 +1,13 @@
+#include "kernels/cpu/avx2/functions.h"
+#include "kernels/cpu/kernels.h"
+
+namespace inferno::kernels::avx2 {
+
+CpuKernels table(CpuKernels base) {
+  base.read_all = read_all;
+  base.fp32 = {kSums * 8, fp32_loop};
+  base.int8 = {kSums * 32, int8_loop};
+  return base;
+}
+
+}  // namespace inferno::kernels::avx2

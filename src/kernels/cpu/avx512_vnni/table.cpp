@@ -1,0 +1,34 @@
+// AVX-512 with dot products of bytes (Intel since Cascade Lake, AMD since Zen 4).
+#include <immintrin.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/opaque.h"
+
+namespace inferno::kernels::avx512_vnni {
+namespace {
+
+constexpr int64_t kSums = 16;
+
+int64_t int8_loop(int64_t rounds) {
+  const __m512i one = _mm512_set1_epi8(1);
+  __m512i sums[kSums];
+  for (__m512i& sum : sums) {
+    sum = _mm512_setzero_si512();
+    INFERNO_OPAQUE(sum);
+  }
+  for (int64_t i = 0; i < rounds; ++i) {
+    for (__m512i& sum : sums) sum = _mm512_dpbusd_epi32(sum, one, one);
+  }
+  __m512i total = _mm512_setzero_si512();
+  for (const __m512i& sum : sums) total = _mm512_add_epi32(total, sum);
+  return _mm512_reduce_add_epi32(total);
+}
+
+}  // namespace
+
+CpuKernels table(CpuKernels base) {
+  base.int8 = {kSums * 64, int8_loop};
+  return base;
+}
+
+}  // namespace inferno::kernels::avx512_vnni

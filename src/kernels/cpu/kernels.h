@@ -1,0 +1,53 @@
+// CpuKernels: the function table that one ISA fills, and the list of ISAs that this build knows.
+//
+// An ISA is a folder beside this file, a line in ../CMakeLists.txt (its flags and what a CPU must have) and
+// one exported function, table(). Its files are compiled with flags that the machine may lack, so they
+// include plain-data headers and intrinsics only and call nothing inline of anybody else: the linker might
+// keep their copy for all. tools/check_isa_symbols.py holds the objects against that.
+#pragma once
+
+#include <cstdint>
+
+namespace inferno::kernels {
+
+// A loop that does nothing but multiply-add as fast as it can. Every product is 1 * 1, so the sum of its
+// accumulators, which run() returns, is the number of multiply-adds that it has done: rounds *
+// multiply_adds. Exact for up to 1000 rounds (an fp16 accumulator counts to 2048); later ones are as fast.
+struct PeakLoop {
+  int64_t multiply_adds;  // in a round
+  int64_t (*run)(int64_t rounds);
+};
+
+// What an ISA does not set is null, or what the ISA that it extends has set.
+struct CpuKernels {
+  // As reference::read_all, from several places at once.
+  uint64_t (*read_all)(const void* data, int64_t bytes);
+  PeakLoop fp32;  // multiply-adds of float32
+  PeakLoop bf16;  // dot products of bfloat16, summed in float32
+  PeakLoop fp16;  // multiply-adds of float16, summed in float16
+  PeakLoop int8;  // dot products of 8-bit integers, summed in int32
+  // n * step modulo 2^64, by n additions of which each waits for the one before: a clock cycle each.
+  uint64_t (*add_chain)(uint64_t step, int64_t n);
+};
+
+struct CpuIsa {
+  const char* name;          // of the folder, as INFERNO_FORCE_ISA names it
+  const CpuIsa* extends;     // or nullptr; what that one needs is needed, too
+  const char* const* needs;  // further features, as CpuFeatures names them, up to a nullptr
+  // `base` (the table of the ISA that this one extends) with what this ISA does better. nullptr where the
+  // build is for another architecture or its compiler lacks the flags. Call it only on a CPU that has what
+  // the ISA needs.
+  CpuKernels (*table)(CpuKernels base);
+};
+
+// Every ISA after the one that it extends, better ones later.
+struct CpuIsaList {
+  const CpuIsa* first;
+  int64_t n;
+
+  const CpuIsa* begin() const { return first; }
+  const CpuIsa* end() const { return first + n; }
+};
+CpuIsaList cpu_isas();
+
+}  // namespace inferno::kernels

@@ -1,0 +1,13 @@
+// What the files of this folder give to its table.
+#pragma once
+
+#include <cstdint>
+
+namespace inferno::kernels::neon {
+
+uint64_t read_all(const void* data, int64_t bytes);
+
+constexpr int64_t kSums = 24;  // accumulators of a peak loop: four units of up to five cycles
+int64_t fp32_loop(int64_t rounds);
+
+}  // namespace inferno::kernels::neon

@@ -1,0 +1,118 @@
+// `inferno ceilings`: its structure, and that a second run says the same. Never how fast.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+using Json = nlohmann::json;
+
+class CeilingsCommand : public testing::Test {
+ protected:
+  Finished ceilings(const std::string& arguments, const std::string& environment = "") const {
+    return run_program("inferno", "ceilings " + arguments, "",
+                       "XDG_CACHE_HOME='" + cache_.string() + "' " + environment);
+  }
+
+  std::filesystem::path cache_ = scratch_dir("ceilings_command");
+};
+
+void expect_positive_figures(const Json& json) {
+  EXPECT_FALSE(json["cpu"].get<std::string>().empty());
+  EXPECT_GE(json["cores"], 1);
+  EXPECT_GT(json["clock_ghz"], 0.0);
+  const auto threads = json["threads"].get<size_t>();
+  EXPECT_EQ(json["read_gb_per_s"].size(), threads);
+  for (const Json& read : json["read_gb_per_s"]) EXPECT_GT(read, 0.0);
+  std::set<std::string> kinds;
+  for (const Json& peak : json["peaks"]) {
+    EXPECT_GT(peak["gops"], 0.0);
+    EXPECT_TRUE(peak["threads"] == 1 || peak["threads"] == threads) << peak;
+    const std::string kind = fmt::format("{} {} {}", peak["arithmetic"].get<std::string>(),
+                                         peak["isa"].get<std::string>(), peak["threads"].get<int>());
+    EXPECT_TRUE(kinds.insert(kind).second) << kind;
+  }
+  EXPECT_TRUE(kinds.contains("fp32 generic 1"));
+  EXPECT_TRUE(kinds.contains(fmt::format("fp32 generic {}", threads)));
+}
+
+// Of the lines from the one that begins with `head` to the next empty one: all as wide as the first.
+void expect_lined_up(const std::string& out, const std::string& head) {
+  const size_t start = out.find(head);
+  ASSERT_NE(start, std::string::npos) << out;
+  std::istringstream lines(out.substr(start, out.find("\n\n", start) - start));
+  size_t n = 0;
+  size_t width = 0;
+  for (std::string line; std::getline(lines, line); ++n) {
+    if (n == 0) width = line.size();
+    EXPECT_EQ(line.size(), width) << line;
+  }
+  EXPECT_GE(n, 2u);
+}
+
+TEST_F(CeilingsCommand, MeasuresOnceForEachChoiceOfIsas) {
+  const Json forced = Json::parse(ceilings("--json", "INFERNO_FORCE_ISA=generic").out);
+  expect_positive_figures(forced);
+  EXPECT_EQ(forced["isa"], "generic");
+  EXPECT_EQ(forced["cached"], false);
+  for (const Json& peak : forced["peaks"]) EXPECT_EQ(peak["isa"], "generic");
+
+  // The best ISA's figures are others, unless it is the same one.
+  Json first = Json::parse(ceilings("--json").out);
+  expect_positive_figures(first);
+  EXPECT_EQ(first["cached"], first["isa"] == "generic");
+  Json second = Json::parse(ceilings("--json").out);
+  EXPECT_EQ(second["cached"], true);
+  first.erase("cached");
+  second.erase("cached");
+  EXPECT_EQ(first, second);
+
+  const Finished table = ceilings("");
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_EQ(table.err, "");
+  const std::string header = "measured " + first["measured_at"].get<std::string>() + ", from the cache";
+  EXPECT_NE(table.out.find(header), std::string::npos) << table.out;
+  expect_lined_up(table.out, "  read memory");
+  expect_lined_up(table.out, "  multiply-adds");
+}
+
+TEST_F(CeilingsCommand, MeasuresAnewWhenAsked) {
+  const std::string generic = "INFERNO_FORCE_ISA=generic ";
+  ASSERT_EQ(ceilings("", generic).exit_code, 0);
+  EXPECT_EQ(Json::parse(ceilings("--json", generic).out)["cached"], true);
+  EXPECT_EQ(Json::parse(ceilings("--json --fresh", generic).out)["cached"], false);
+  EXPECT_EQ(Json::parse(ceilings("--json", generic + "INFERNO_CEILINGS=fresh").out)["cached"], false);
+}
+
+TEST_F(CeilingsCommand, AnAbsentIsaOrAWrongValueIsUsage) {
+  const Finished unknown = ceilings("", "INFERNO_FORCE_ISA=avx3");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.out, "");
+  EXPECT_NE(unknown.err.find("INFERNO_FORCE_ISA: expected one of generic"), std::string::npos) << unknown.err;
+#if defined(__x86_64__)
+  EXPECT_EQ(ceilings("", "INFERNO_FORCE_ISA=neon").exit_code, 2);
+#endif
+  const Finished value = ceilings("", "INFERNO_CEILINGS=old");
+  EXPECT_EQ(value.exit_code, 2);
+  EXPECT_NE(value.err.find("INFERNO_CEILINGS: expected fresh, found \"old\""), std::string::npos)
+      << value.err;
+  EXPECT_EQ(run_program("inferno", "generate", "", "INFERNO_FORCE_ISA=avx3").exit_code, 2);
+}
+
+TEST_F(CeilingsCommand, AFolderThatCannotBeWrittenIsNoError) {
+  std::ofstream(cache_ / "inferno") << "a file where the folder should be";
+  const Finished finished = ceilings("--json", "INFERNO_FORCE_ISA=generic");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err, "");
+  EXPECT_EQ(Json::parse(finished.out)["cached"], false);
+}
+
+}  // namespace
+}  // namespace inferno::test

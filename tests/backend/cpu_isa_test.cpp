@@ -1,0 +1,102 @@
+#include "backend/cpu_isa.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "backend/backend.h"
+
+namespace inferno::backend {
+namespace {
+
+#if defined(__x86_64__)
+const CpuFeatures kAvx2({"avx2", "fma", "f16c"});
+const CpuFeatures kSkylake({"avx2", "fma", "f16c", "avx512f", "avx512bw", "avx512vl", "avx512dq"});
+const CpuFeatures kZen5({"avx2", "fma", "f16c", "avx_vnni", "avx512f", "avx512bw", "avx512vl", "avx512dq",
+                         "avx512_vnni", "avx512_bf16"});
+
+std::vector<std::string_view> names(const CpuFeatures& features) {
+  std::vector<std::string_view> result;
+  for (const CpuIsa* isa : available_isas(features)) result.push_back(isa->name);
+  return result;
+}
+
+TEST(CpuIsa, ThoseWhoseNeedsAreMetWorstFirst) {
+  using Names = std::vector<std::string_view>;
+  EXPECT_EQ(names(CpuFeatures()), Names{"generic"});
+  EXPECT_EQ(names(CpuFeatures({"avx2", "fma"})), Names{"generic"});
+  EXPECT_EQ(names(kAvx2), (Names{"generic", "avx2"}));
+  EXPECT_EQ(names(kSkylake), (Names{"generic", "avx2", "avx512"}));
+  EXPECT_EQ(names(kZen5), (Names{"generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16"}));
+}
+
+TEST(CpuIsa, WhatTheOneThatIsExtendedNeedsIsNeededToo) {
+  EXPECT_EQ(names(CpuFeatures({"avx_vnni", "avx512_vnni"})), std::vector<std::string_view>{"generic"});
+}
+
+TEST(CpuIsa, TheBestIsChosenUnlessOneIsForced) {
+  EXPECT_STREQ((*choose_isa(kZen5, std::nullopt))->name, "avx512_bf16");
+  EXPECT_STREQ((*choose_isa(kSkylake, std::nullopt))->name, "avx512");
+  EXPECT_STREQ((*choose_isa(kZen5, "avx2"))->name, "avx2");
+  EXPECT_STREQ((*choose_isa(kZen5, "generic"))->name, "generic");
+}
+
+TEST(CpuIsa, OneThatTheMachineOrTheBuildLacksIsUnavailable) {
+  const auto fp16 = choose_isa(kZen5, "avx512_fp16");
+  ASSERT_FALSE(fp16.ok());
+  EXPECT_EQ(fp16.error().code, ErrorCode::kUnavailable);
+  const auto neon = choose_isa(kAvx2, "neon");
+  ASSERT_FALSE(neon.ok());
+  EXPECT_EQ(neon.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(neon.error().message, "INFERNO_FORCE_ISA=neon: not in this build; here are generic, avx2");
+}
+#endif
+
+TEST(CpuIsa, AnUnknownNameIsUsageAndGetsTheList) {
+  for (const std::string_view name : {"", "AVX2", "avx3", "\x1b[2J\n"}) {
+    const auto isa = choose_isa(CpuFeatures(), name);
+    ASSERT_FALSE(isa.ok()) << name;
+    EXPECT_EQ(isa.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_NE(isa.error().message.find("expected one of generic, found"), std::string::npos);
+    EXPECT_EQ(isa.error().message.find_first_of("\n\x1b"), std::string::npos) << isa.error().message;
+  }
+}
+
+TEST(CpuIsa, EveryIsaStandsAfterTheOneThatItExtends) {
+  for (const CpuIsa& isa : kernels::cpu_isas()) {
+    if (isa.extends == nullptr) continue;
+    EXPECT_LT(isa.extends, &isa) << isa.name;
+  }
+  EXPECT_STREQ(kernels::cpu_isas().begin()->name, "generic");
+}
+
+TEST(CpuIsa, TheTableOfEachIsWhole) {
+  for (const CpuIsa* isa : available_isas(cpu_features())) {
+    const CpuKernels kernels = kernels_of(*isa);
+    EXPECT_NE(kernels.read_all, nullptr) << isa->name;
+    EXPECT_NE(kernels.fp32.run, nullptr) << isa->name;
+    EXPECT_NE(kernels.add_chain, nullptr) << isa->name;
+  }
+}
+
+// What is forced is what runs: the function is that ISA's own.
+TEST(CpuIsa, TheForcedIsasFunctionsAreTaken) {
+  for (const CpuIsa* isa : available_isas(cpu_features())) {
+    ASSERT_EQ(::setenv("INFERNO_FORCE_ISA", isa->name, 1), 0);
+    const auto chosen = chosen_isa();
+    ASSERT_TRUE(chosen.ok());
+    EXPECT_EQ(*chosen, isa);
+    const CpuKernels own = isa->table({});
+    const CpuKernels taken = kernels_of(**chosen);
+    EXPECT_TRUE(own.fp32.run == nullptr || taken.fp32.run == own.fp32.run) << isa->name;
+    EXPECT_TRUE(own.int8.run == nullptr || taken.int8.run == own.int8.run) << isa->name;
+    EXPECT_TRUE(own.read_all == nullptr || taken.read_all == own.read_all) << isa->name;
+  }
+  ASSERT_EQ(::setenv("INFERNO_FORCE_ISA", "avx3", 1), 0);
+  EXPECT_EQ(create_backend("scalar").error().code, ErrorCode::kInvalidArgument);
+  ASSERT_EQ(::unsetenv("INFERNO_FORCE_ISA"), 0);
+  EXPECT_EQ(*chosen_isa(), available_isas(cpu_features()).back());
+}
+
+}  // namespace
+}  // namespace inferno::backend

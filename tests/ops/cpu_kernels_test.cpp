@@ -1,0 +1,86 @@
+// The loops that measure the machine's ceilings do what they are counted for, on every ISA that is here.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backend/cpu_isa.h"
+#include "base/cpu_features.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/reference/reference.h"
+#include "support/random.h"
+
+namespace inferno::test {
+namespace {
+
+using kernels::CpuIsa;
+using kernels::CpuKernels;
+using kernels::PeakLoop;
+
+// A peak loop of one ISA's own.
+struct NamedLoop {
+  std::string name;
+  PeakLoop loop;
+};
+
+std::vector<NamedLoop> peak_loops() {
+  std::vector<NamedLoop> loops;
+  for (const CpuIsa* isa : backend::available_isas(cpu_features())) {
+    const CpuKernels own = isa->table({});
+    for (const auto& [arithmetic, loop] : {std::pair("fp32", own.fp32), std::pair("bf16", own.bf16),
+                                           std::pair("fp16", own.fp16), std::pair("int8", own.int8)}) {
+      if (loop.run != nullptr) loops.push_back({std::string(isa->name) + "_" + arithmetic, loop});
+    }
+  }
+  return loops;
+}
+
+class PeakLoopTest : public testing::TestWithParam<NamedLoop> {};
+
+// Every product is 1 * 1: the sums are the number of multiply-adds, lane by lane.
+TEST_P(PeakLoopTest, DoesTheWorkThatItCounts) {
+  const PeakLoop& loop = GetParam().loop;
+  EXPECT_GT(loop.multiply_adds, 0);
+  for (const int64_t rounds : {0, 1, 2, 7, 999, 1000}) {
+    EXPECT_EQ(loop.run(rounds), rounds * loop.multiply_adds) << rounds;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, PeakLoopTest, testing::ValuesIn(peak_loops()),
+                         [](const testing::TestParamInfo<NamedLoop>& tested) { return tested.param.name; });
+
+class CpuKernelsTest : public testing::TestWithParam<const CpuIsa*> {
+ protected:
+  CpuKernels kernels() const { return backend::kernels_of(*GetParam()); }
+};
+
+TEST_P(CpuKernelsTest, ReadAllReadsEveryByteAsTheReferenceDoes) {
+  Random random(11);
+  std::vector<uint8_t> data(5000);
+  for (uint8_t& byte : data) byte = random.byte();
+  for (const size_t begin : {0, 1, 3}) {
+    for (size_t bytes = 0; begin + bytes <= data.size(); bytes += bytes < 1100 ? 1 : 97) {
+      // An exact copy, so that a read behind the end is one behind an allocation.
+      const auto first = data.begin() + static_cast<std::ptrdiff_t>(begin);
+      const std::vector<uint8_t> exact(first, first + static_cast<std::ptrdiff_t>(bytes));
+      const auto n = static_cast<int64_t>(bytes);
+      ASSERT_EQ(kernels().read_all(exact.data(), n), kernels::reference::read_all(exact.data(), n)) << bytes;
+    }
+  }
+}
+
+TEST_P(CpuKernelsTest, AddChainMakesEveryAddition) {
+  EXPECT_EQ(kernels().add_chain(3, 0), 0u);
+  EXPECT_EQ(kernels().add_chain(3, 1001), 3003u);
+  EXPECT_EQ(kernels().add_chain(uint64_t{1} << 63, 3), uint64_t{1} << 63);
+}
+
+INSTANTIATE_TEST_SUITE_P(On, CpuKernelsTest, testing::ValuesIn(backend::available_isas(cpu_features())),
+                         [](const testing::TestParamInfo<const CpuIsa*>& tested) {
+                           return std::string(tested.param->name);
+                         });
+
+}  // namespace
+}  // namespace inferno::test
