@@ -18,6 +18,7 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::apps {
 namespace {
@@ -109,6 +110,7 @@ int run_program(int argc, char** argv) {
     if (environment::get("INFERNO_LOG")) return fail(status.error());
     warn(status.error().message);
   }
+  if (Status status = telemetry::configure_from_environment(); !status) return fail(status.error());
   for (const Command& command : kCommands) {
     if (command.link != nullptr && program == command.link) {
       CLI::App app(command.summary, program);
