@@ -1,6 +1,5 @@
 #include "apps/telemetry_options.h"
 
-#include "apps/output.h"
 #include "base/atomic_file.h"
 #include "metrics/telemetry.h"
 
@@ -36,14 +35,10 @@ Result<int> with_telemetry(const TelemetryOptions& options, const std::function<
   TRY(check_path(outputs.trace_path));
   TRY(check_path(outputs.csv_path));
   if (!outputs.trace_path.empty() || !outputs.csv_path.empty()) telemetry::set_enabled(true);
-  const Result<int> code = command();
+  TRY_ASSIGN(const int code, command());
   telemetry::set_enabled(false);
-  if (!code && telemetry::usage().spans == 0) return code.error();
-  const Status written = write(outputs);
-  if (written) return code;
-  if (code) return written.error();
-  warn(written.error().message);
-  return code.error();
+  TRY(write(outputs));
+  return code;
 }
 
 }  // namespace inferno::apps

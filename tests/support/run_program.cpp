@@ -22,8 +22,8 @@ constexpr int kPipeBytes = 4096;
 std::string shell_command(const std::string& program, const std::string& arguments,
                           const std::string& environment, const std::string& redirections) {
   return "cd '" + scratch_dir("empty").string() + "' && exec " + redirections +
-         " env -u INFERNO_LOG -u RUST_LOG -u NO_COLOR TERM=xterm " + environment + " '" INFERNO_BIN_DIR "/" +
-         program + "' " + arguments;
+         " env -u INFENG_ENABLE_TELEMETRY -u INFERNO_LOG -u RUST_LOG -u NO_COLOR TERM=xterm " + environment +
+         " '" INFERNO_BIN_DIR "/" + program + "' " + arguments;
 }
 
 [[noreturn]] void become_shell(const std::string& command) {
