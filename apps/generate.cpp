@@ -9,6 +9,7 @@
 #include "apps/output.h"
 #include "apps/sampling_options.h"
 #include "apps/signals.h"
+#include "apps/telemetry_options.h"
 #include "apps/text_input.h"
 #include "apps/validators.h"
 #include "base/log.h"
@@ -29,6 +30,7 @@ struct Options {
   bool json = false;
   std::string metrics = "summary";
   ModelOptions model;
+  TelemetryOptions telemetry;
 };
 
 // What the positional arguments mean, in the order they come.
@@ -206,6 +208,7 @@ Run setup_generate(CLI::App& app) {
       ->type_name("WHAT");
   app.add_flag("--json", options->json, "One JSON object on stdout instead of text");
   add_model_options(app, options->model, true);
+  add_telemetry_options(app, options->telemetry);
   app.footer(
       "Examples:\n"
       "  inferno generate                                        a tale by the demo model\n"
@@ -213,7 +216,7 @@ Run setup_generate(CLI::App& app) {
       "  inferno generate model.gguf \"Once upon a time\" 64       64 tokens by a model of yours\n"
       "  inferno generate model.gguf --prompt-ids 1,2,3 --json   ids in, everything out");
   return [options] {
-    const Result<int> code = run(*options);
+    const Result<int> code = with_telemetry(options->telemetry, [&] { return run(*options); });
     return code ? *code : fail(code.error());
   };
 }

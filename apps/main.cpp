@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::apps {
 namespace {
@@ -113,6 +114,7 @@ int run_program(int argc, char** argv) {
     if (environment::get("INFERNO_LOG")) return fail(status.error());
     warn(status.error().message);
   }
+  if (Status status = telemetry::configure_from_environment(); !status) return fail(status.error());
   for (const Command& command : kCommands) {
     if (command.link != nullptr && program == command.link) {
       CLI::App app(command.summary, program);

@@ -13,6 +13,7 @@
 #include "gguf/file.h"
 #include "tests/support/tiny_vocabulary.h"
 #include "tokenizer/stream_decoder.h"
+#include "tokenizer/stream_encoder.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode.h"
 
@@ -25,10 +26,25 @@ void require(bool condition) {
   if (!condition) std::abort();
 }
 
+// The ids of a text that comes in pieces, as long as its bytes say, are those of the whole.
+void encode_in_pieces(const std::shared_ptr<const Tokenizer>& tokenizer, std::string_view text,
+                      const tokenizer::EncodeOptions& options) {
+  tokenizer::StreamEncoder encoder(tokenizer, options);
+  std::vector<int32_t> ids;
+  for (size_t at = 0; at < text.size();) {
+    const size_t n = 1 + static_cast<uint8_t>(text[at]) % 7;
+    require(encoder.push(text.substr(at, n), ids).ok());
+    at += std::min(n, text.size() - at);
+  }
+  encoder.finish(ids);
+  require(ids == *tokenizer->encode(text, options));
+}
+
 // What holds for any vocabulary: valid ids, deltas that never end inside a character and together are the
 // text.
 std::string encode_and_stream(const std::shared_ptr<const Tokenizer>& tokenizer, std::string_view text,
                               const tokenizer::EncodeOptions& options) {
+  encode_in_pieces(tokenizer, text, options);
   const std::vector<int32_t> ids = *tokenizer->encode(text, options);
   tokenizer::StreamDecoder alone(tokenizer, /*continues=*/false);
   tokenizer::StreamDecoder after_prompt(tokenizer);

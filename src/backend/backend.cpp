@@ -1,9 +1,9 @@
 #include "backend/backend.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "backend/cost.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::backend {
 
@@ -23,18 +23,18 @@ double Ceilings::peak(std::string_view arithmetic, unsigned threads) const {
 template <class F>
 void Backend::run(const char* name, const metrics::Cost& cost, F&& operation) {
   if (depth_ == 0) counters_ += cost;
-  if (!profiling_) {
-    ++depth_;
-    operation();
-    --depth_;
-    return;
-  }
-  profile_.enter(name);
-  const auto start = std::chrono::steady_clock::now();
+  const bool traced = telemetry::enabled();
+  const bool timed = profiling_ || traced;
+  if (profiling_) profile_.enter(name);
+  std::chrono::steady_clock::time_point start;
+  if (timed) start = telemetry::now();
   ++depth_;
   operation();
   --depth_;
-  profile_.leave(std::chrono::steady_clock::now() - start, cost);
+  if (!timed) return;
+  const auto end = telemetry::now();
+  if (profiling_) profile_.leave(end - start, cost);
+  if (traced) telemetry::record(name, start, end);
 }
 
 BatchView Backend::begin_forward(const BatchView& host_batch) {

@@ -113,4 +113,19 @@ Status write_file_atomically(const std::string& path, const std::function<Status
   return {};
 }
 
+Status check_writable(const std::string& path) {
+  // Cancelled before the first byte, so that nothing is replaced.
+  const auto stop = [](const AppendFn&) -> Status { return Error{ErrorCode::kCancelled, ""}; };
+  Status status = write_file_atomically(path, stop);
+  return status.error().code == ErrorCode::kCancelled ? Status() : status;
+}
+
+Status make_parent_folder(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) return io_error(folder.string(), "make this folder", error.value());
+  return {};
+}
+
 }  // namespace inferno

@@ -15,4 +15,11 @@ namespace inferno {
 using AppendFn = std::function<Status(std::span<const std::byte>)>;
 Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write);
 
+// Whether write_file_atomically() could begin: so that an unwritable path is said before the work, not after
+// it. Leaves no trace.
+Status check_writable(const std::string& path);
+
+// Makes the folders that `path` stands in, as far as they are missing.
+Status make_parent_folder(const std::string& path);
+
 }  // namespace inferno

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace inferno::environment {
 namespace {
@@ -18,6 +19,11 @@ constexpr std::array kVariables = {
     Variable{"INFERNO_CEILINGS", "fresh: measure the machine's ceilings anew"},
     Variable{"XDG_CACHE_HOME", "where inferno/ceilings.json lies; else ~/.cache"},
     Variable{"HOME", "~"},
+    Variable{"INFENG_ENABLE_TELEMETRY",
+             "1 times the stages of the hot paths (see --telemetry-csv), 0 does not"},
+    Variable{"FASTTOK_TRACING", "libfasttok: 1 times encoding (fasttok_flush_csv, fasttok_write_trace)"},
+    Variable{"INFENG_TOKEN_CACHE", "libfasttok: 1 has the prefix cache on from the start"},
+    Variable{"INFENG_TOK_THREADS", "libfasttok: threads that encode a batch; 0 is one per core"},
     Variable{"NO_COLOR", "if set, no colour on the terminal"},
     Variable{"PATH", "where `inferno bench peers` looks for llama-bench"},
     Variable{"TERM", "the terminal's type; \"dumb\" means no colour"},
@@ -36,6 +42,15 @@ std::optional<std::string> get(std::string_view name) {
   const char* value = std::getenv(std::string(name).c_str());
   if (value == nullptr || *value == '\0') return std::nullopt;
   return std::string(value);
+}
+
+Result<std::optional<bool>> get_switch(std::string_view name) {
+  const std::optional<std::string> value = get(name);
+  if (!value) return std::optional<bool>();
+  if (value != "0" && value != "1") {
+    return make_error(ErrorCode::kInvalidArgument, "{}: expected 0 or 1, found {}", name, quote(*value));
+  }
+  return std::optional<bool>(value == "1");
 }
 
 }  // namespace inferno::environment

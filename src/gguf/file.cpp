@@ -10,6 +10,7 @@
 #include "gguf/name_index.h"
 #include "gguf/parser.h"
 #include "gguf/split.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::gguf {
 namespace {
@@ -96,6 +97,7 @@ void log_opened(const File& file) {
 }  // namespace
 
 Result<File> File::open(const std::string& path) {
+  const telemetry::ScopedCounter counter("gguf::Open");
   TRY_ASSIGN(File file, open_one(path));
   TRY_ASSIGN(const SplitKeys keys, read_split_keys(file));
   if (keys.count > 1) {
@@ -106,6 +108,7 @@ Result<File> File::open(const std::string& path) {
 }
 
 Result<File> File::from_memory(std::span<const std::byte> bytes, std::string name) {
+  const telemetry::ScopedCounter counter("gguf::Open");
   TRY_ASSIGN(File file, Parser::parse(bytes, std::move(name)));
   TRY_ASSIGN(const SplitKeys keys, read_split_keys(file));
   if (keys.count > 1) {

@@ -1,5 +1,6 @@
 // The forward pass of every family: what differs is data (config, which weights are present).
 #include "base/check.h"
+#include "metrics/telemetry.h"
 #include "model/model.h"
 
 namespace inferno::model {
@@ -16,6 +17,7 @@ Tensor shaped(const Tensor& storage, std::initializer_list<int64_t> shape) {
 }  // namespace
 
 Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const std::atomic<bool>* cancelled) {
+  const telemetry::ScopedCounter counter("model::Forward");
   const int64_t n = batch.n_tokens();
   CHECK(n > 0 && n <= max_batch(), "a batch of {} tokens", n);
   TRY(reserve_workspace(n, static_cast<int64_t>(batch.logits_indices.size())));

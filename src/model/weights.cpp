@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::model {
 namespace {
@@ -153,6 +154,7 @@ uint64_t Weights::bytes() const {
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
                              const ProgressFn& progress) {
+  const telemetry::ScopedCounter counter("model::LoadWeights");
   Loader loader(file, backend, progress);
   Weights weights;
   const bool tied = !loader.has("output.weight");

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::sampling {
 namespace {
@@ -67,6 +68,7 @@ Sampler::Sampler(const SamplingParams& params) : params_(params) {
 
 Result<Sample> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
                                uint64_t position) {
+  const telemetry::ScopedCounter counter("sampling::Sample");
   CHECK(!logits.empty() && logits.size() <= std::numeric_limits<int32_t>::max(), "{} logits", logits.size());
   TRY_ASSIGN(const size_t highest, find_highest(logits, position));
   penalize(logits, history);

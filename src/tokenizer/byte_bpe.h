@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,7 +26,8 @@ class ByteBpe : public TextModel {
 
   // Invalid bytes become one token each. A byte without a token is left out, as Hugging Face does: some
   // vocabularies lack bytes that UTF-8 never has.
-  void encode(std::string_view text, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
+  size_t encode_settled(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
   void append_piece(int32_t id, std::string& text) const override;
   bool adds_space_prefix() const override { return false; }
 
@@ -42,6 +44,8 @@ class ByteBpe : public TextModel {
         merges_(std::move(merges)) {}
   Status find_byte_ids(const gguf::File& file);
   void encode_valid(std::string_view text, std::vector<int32_t>& ids) const;
+  size_t encode_settled_valid(std::string_view text, std::vector<int32_t>& ids) const;
+  void encode_pieces(std::span<const std::string_view> pieces, std::vector<int32_t>& ids) const;
   void encode_byte(uint8_t byte, std::vector<int32_t>& ids) const;
   void merge_piece(std::string_view piece, BpeMerger& merger, std::vector<int32_t>& ids) const;
 

@@ -121,7 +121,7 @@ class Pretokenizer::Pattern {
                           &error, &offset, nullptr);
     CHECK(code_ != nullptr, "PCRE2 error {} at {} of {}", error, offset, source);
     // Where the system forbids code made at run time, matching is interpreted: slower, with the same result.
-    pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE);
+    pcre2_jit_compile(code_, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
     context_ = pcre2_match_context_create(nullptr);
     CHECK(context_ != nullptr, "out of memory for a PCRE2 match context");
     // The limits guard against exponential expressions. Ours only repeat single characters: each repeat can
@@ -138,25 +138,40 @@ class Pretokenizer::Pattern {
   Pattern& operator=(const Pattern&) = delete;
 
   void split(std::string_view text, std::vector<std::string_view>& pieces) const {
+    const std::string_view rest = split_matches(text, 0, pieces);
+    if (!rest.empty()) pieces.push_back(rest);
+  }
+  // For a piece that may go on after `text`: appends the pieces of it that are settled and returns the known
+  // beginning of the one that follows. PCRE2's hard partial matching gives a match only if it did not look at
+  // the text's end; none of our expressions looks behind further than to where such a piece ends.
+  std::string_view split_settled(std::string_view text, std::vector<std::string_view>& pieces) const {
+    return split_matches(text, PCRE2_PARTIAL_HARD, pieces);
+  }
+
+ private:
+  // Appends the matches and what lies between them; returns what comes after the last, as far as no match
+  // begins.
+  std::string_view split_matches(std::string_view text, uint32_t options,
+                                 std::vector<std::string_view>& pieces) const {
     const std::unique_ptr<pcre2_match_data, MatchDataFree> data(pcre2_match_data_create(1, nullptr));
     if (data == nullptr) throw std::bad_alloc();
+    const size_t* range = pcre2_get_ovector_pointer(data.get());
     size_t done = 0;
     while (done < text.size()) {
       const int found = pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), done,
-                                    PCRE2_NO_UTF_CHECK, data.get(), context_);
+                                    PCRE2_NO_UTF_CHECK | options, data.get(), context_);
       if (found == PCRE2_ERROR_NOMATCH) break;
       if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
+      if (found == PCRE2_ERROR_PARTIAL) return text.substr(done, range[0] - done);
       CHECK(found > 0, "PCRE2 error {} at byte {} of a text of {} bytes", found, done, text.size());
-      const size_t* range = pcre2_get_ovector_pointer(data.get());
       CHECK(range[0] >= done && range[1] > range[0], "an empty match at byte {}", range[0]);
       if (range[0] > done) pieces.push_back(text.substr(done, range[0] - done));
       pieces.push_back(text.substr(range[0], range[1] - range[0]));
       done = range[1];
     }
-    if (done < text.size()) pieces.push_back(text.substr(done));
+    return text.substr(done);
   }
 
- private:
   pcre2_code* code_ = nullptr;
   pcre2_match_context* context_ = nullptr;
 };
@@ -181,6 +196,19 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
   for (const auto& pattern : patterns_) {
     finer.clear();
     for (const std::string_view piece : pieces) pattern->split(piece, finer);
+    pieces.swap(finer);
+  }
+  return pieces;
+}
+
+std::vector<std::string_view> Pretokenizer::split_settled(std::string_view text) const {
+  std::vector<std::string_view> pieces;
+  std::vector<std::string_view> finer;
+  std::string_view open = text;  // the known beginning of the piece after them
+  for (const auto& pattern : patterns_) {
+    finer.clear();
+    for (const std::string_view piece : pieces) pattern->split(piece, finer);
+    open = pattern->split_settled(open, finer);
     pieces.swap(finer);
   }
   return pieces;

@@ -21,6 +21,8 @@ class Pretokenizer {
 
   // Cuts well-formed UTF-8 into pieces, which together are the text. Linear in the text's length.
   std::vector<std::string_view> split(std::string_view text) const;
+  // The first pieces of a text that may go on: those that no further text can change.
+  std::vector<std::string_view> split_settled(std::string_view text) const;
 
   bool normalizes_to_nfc() const;
   // A piece that is a token is taken whole, even where merges would not arrive at it.

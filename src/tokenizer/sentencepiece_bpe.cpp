@@ -130,20 +130,39 @@ std::optional<int32_t> SentencePieceBpe::find_mergeable(std::string_view text) c
   return type == TokenType::kNormal || type == TokenType::kUserDefined ? id : std::nullopt;
 }
 
-void SentencePieceBpe::encode(std::string_view text, std::vector<int32_t>& ids) const {
-  const std::string marked = with_marked_spaces(text, add_space_prefix_);
-  const std::string_view rest = marked;
+void SentencePieceBpe::encode(std::string_view text, bool begins, std::vector<int32_t>& ids) const {
+  const std::string marked = with_marked_spaces(text, begins && add_space_prefix_);
   BpeMerger merger;
-  size_t begin = 0;
-  while (begin < rest.size()) {
-    size_t end = rest.find(kSpace, begin + 1);
-    while (end != std::string_view::npos && joins_space_[static_cast<uint8_t>(rest[end - 1])]) {
-      end = rest.find(kSpace, end + kSpace.size());
-    }
-    end = std::min(end, rest.size());
-    encode_word(rest.substr(begin, end - begin), merger, ids);
+  for (size_t begin = 0; begin < marked.size();) {
+    const size_t end = std::min(end_of_word(marked, begin), marked.size());
+    encode_word(std::string_view(marked).substr(begin, end - begin), merger, ids);
     begin = end;
   }
+}
+
+size_t SentencePieceBpe::encode_settled(std::string_view text, bool begins, std::vector<int32_t>& ids) const {
+  const bool has_prefix = begins && add_space_prefix_;
+  const std::string marked = with_marked_spaces(text, has_prefix);
+  BpeMerger merger;
+  size_t settled = 0;  // in `marked`
+  for (size_t end = end_of_word(marked, 0); end != std::string_view::npos; end = end_of_word(marked, end)) {
+    encode_word(std::string_view(marked).substr(settled, end - settled), merger, ids);
+    settled = end;
+  }
+  size_t bytes = 0;
+  for (size_t at = has_prefix ? kSpace.size() : 0; at < settled; ++bytes) {
+    at += text[bytes] == ' ' ? kSpace.size() : 1;
+  }
+  return bytes;
+}
+
+// Where the word that begins at `begin` ends because another one begins; npos if it goes to the text's end.
+size_t SentencePieceBpe::end_of_word(std::string_view marked, size_t begin) const {
+  size_t end = marked.find(kSpace, begin + 1);
+  while (end != std::string_view::npos && joins_space_[static_cast<uint8_t>(marked[end - 1])]) {
+    end = marked.find(kSpace, end + kSpace.size());
+  }
+  return end;
 }
 
 void SentencePieceBpe::encode_word(std::string_view word, BpeMerger& merger,

@@ -25,7 +25,8 @@ class SentencePieceBpe : public TextModel {
   // of them and no unknown id. `vocabulary` must outlive the model.
   static Result<std::unique_ptr<const TextModel>> load(const gguf::File& file, const Vocabulary& vocabulary);
 
-  void encode(std::string_view text, std::vector<int32_t>& ids) const override;
+  void encode(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
+  size_t encode_settled(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
   void append_piece(int32_t id, std::string& text) const override;
   bool adds_space_prefix() const override { return add_space_prefix_; }
 
@@ -35,6 +36,7 @@ class SentencePieceBpe : public TextModel {
   Status load_byte_tokens(const gguf::File& file);
   void find_joints();
   std::optional<int32_t> find_mergeable(std::string_view text) const;
+  size_t end_of_word(std::string_view marked, size_t begin) const;
   void encode_word(std::string_view word, BpeMerger& merger, std::vector<int32_t>& ids) const;
 
   const Vocabulary* vocabulary_;

@@ -34,26 +34,38 @@ SpecialMatcher::SpecialMatcher(const Vocabulary& vocabulary, std::initializer_li
 std::optional<SpecialMatcher::Match> SpecialMatcher::find(std::string_view text, size_t from) const {
   if (sorted_.empty()) return std::nullopt;
   for (size_t begin = from; begin < text.size(); ++begin) {
-    const size_t byte = byte_at(text, begin);
-    if (first_byte_begin_[byte] == first_byte_begin_[byte + 1]) continue;
-    if (std::optional<Match> match = match_at(text, begin)) return match;
+    if (!begins_token(byte_at(text, begin))) continue;
+    if (const Candidate candidate = match_at(text, begin); candidate.match) return candidate.match;
   }
   return std::nullopt;
 }
 
+SpecialMatcher::Settled SpecialMatcher::find_settled(std::string_view text, size_t from) const {
+  for (size_t begin = from; begin < text.size(); ++begin) {
+    if (!begins_token(byte_at(text, begin))) continue;
+    const Candidate candidate = match_at(text, begin);
+    if (candidate.is_open) return {std::nullopt, begin};
+    if (candidate.match) return {candidate.match, begin};
+  }
+  return {std::nullopt, text.size()};
+}
+
 // Narrows the range of tokens that agree with the text so far, byte by byte: a trie without nodes. The token
 // that ends at the current depth, if there is one, is the first of the range.
-std::optional<SpecialMatcher::Match> SpecialMatcher::match_at(std::string_view text, size_t begin) const {
+SpecialMatcher::Candidate SpecialMatcher::match_at(std::string_view text, size_t begin) const {
   const size_t first_byte = byte_at(text, begin);
   auto low = sorted_.begin() + static_cast<std::ptrdiff_t>(first_byte_begin_[first_byte]);
   auto high = sorted_.begin() + static_cast<std::ptrdiff_t>(first_byte_begin_[first_byte + 1]);
-  std::optional<Match> longest;
+  Candidate longest;
   for (size_t depth = 1; low != high; ++depth) {
     if (vocabulary_->spelling(*low).size() == depth) {
-      longest = Match{begin, depth, *low};
+      longest.match = Match{begin, depth, *low};
       ++low;
     }
-    if (begin + depth == text.size()) break;
+    if (begin + depth == text.size()) {
+      longest.is_open = low != high;
+      break;
+    }
     const uint8_t next = byte_at(text, begin + depth);
     low = std::partition_point(low, high,
                                [&](int32_t id) { return byte_at(vocabulary_->spelling(id), depth) < next; });

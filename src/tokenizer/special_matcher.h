@@ -26,8 +26,22 @@ class SpecialMatcher {
   // times the longest token's, not by how many tokens there are.
   std::optional<Match> find(std::string_view text, size_t from) const;
 
+  // The same for a text that may go on.
+  struct Settled {
+    std::optional<Match> match;  // the first, if no further text can change it
+    size_t before = 0;           // where it begins; without one, how far no match begins whatever comes
+  };
+  Settled find_settled(std::string_view text, size_t from) const;
+
  private:
-  std::optional<Match> match_at(std::string_view text, size_t begin) const;
+  struct Candidate {
+    std::optional<Match> match;
+    bool is_open = false;  // the text ended where it might have become a longer one
+  };
+  bool begins_token(uint8_t byte) const {
+    return first_byte_begin_[byte] != first_byte_begin_[byte + size_t{1}];
+  }
+  Candidate match_at(std::string_view text, size_t begin) const;
 
   const Vocabulary* vocabulary_;
   std::vector<int32_t> sorted_;                 // by spelling

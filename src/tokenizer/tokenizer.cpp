@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
+#include "metrics/telemetry.h"
 #include "tokenizer/byte_bpe.h"
 #include "tokenizer/sentencepiece_bpe.h"
 
@@ -16,6 +17,7 @@ Tokenizer::Tokenizer(Vocabulary vocabulary)
       all_specials_(vocabulary_, {TokenType::kUserDefined, TokenType::kControl, TokenType::kUnknown}) {}
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_gguf(const gguf::File& file) {
+  const telemetry::ScopedCounter counter("tokenizer::Load");
   TRY_ASSIGN(Vocabulary vocabulary, Vocabulary::load(file));
   std::shared_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(vocabulary)));
   TRY(tokenizer->load_text_model(file));
@@ -44,6 +46,7 @@ Status Tokenizer::load_text_model(const gguf::File& file) {
 }
 
 Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+  const telemetry::ScopedCounter counter("tokenizer::Encode");
   if (text.size() > kMaxTextBytes) {
     return make_error(ErrorCode::kInvalidArgument, "the text has {} bytes, at most {} can be encoded at once",
                       text.size(), kMaxTextBytes);
@@ -55,7 +58,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, const Enco
   while (done < text.size()) {
     const auto match = specials.find(text, done);
     const size_t end = match ? match->begin : text.size();
-    if (end > done) text_model_->encode(text.substr(done, end - done), ids);
+    if (end > done) text_model_->encode(text.substr(done, end - done), true, ids);
     if (match) ids.push_back(match->id);
     done = match ? end + match->length : end;
   }
@@ -66,6 +69,7 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, const Enco
 Result<std::vector<std::vector<int32_t>>> Tokenizer::encode_batch(std::span<const std::string> texts,
                                                                   const EncodeOptions& options,
                                                                   unsigned n_threads) const {
+  const telemetry::ScopedCounter counter("tokenizer::EncodeBatch");
   std::vector<Result<std::vector<int32_t>>> results(texts.size(), std::vector<int32_t>());
   ThreadPool pool(n_threads);
   pool.parallel_for(texts.size(), [&](size_t i) { results[i] = encode(texts[i], options); });

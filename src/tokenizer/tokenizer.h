@@ -82,6 +82,7 @@ class Tokenizer {
   const std::string& pretokenizer() const { return pretokenizer_; }
 
  private:
+  friend class StreamEncoder;
   explicit Tokenizer(Vocabulary vocabulary);
   Status load_text_model(const gguf::File& file);
 

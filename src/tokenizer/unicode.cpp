@@ -3,6 +3,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "base/check.h"
@@ -24,19 +25,29 @@ int32_t combining_class(int32_t code_point) {
   return utf8proc_get_property(code_point)->combining_class;
 }
 
+int32_t code_point_at(std::string_view text, size_t& at) {
+  int32_t code_point = 0;
+  const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at);
+  const auto length = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - at), &code_point);
+  CHECK(length > 0, "normalization needs valid UTF-8");
+  at += static_cast<size_t>(length);
+  return code_point;
+}
+
+constexpr int kMaxParts = 8;  // the longest canonical decomposition has 4 code points
+int decompose_one(int32_t code_point, std::array<int32_t, kMaxParts>& parts) {
+  const auto n = utf8proc_decompose_char(code_point, parts.data(), kMaxParts, UTF8PROC_DECOMPOSE, nullptr);
+  CHECK(n > 0 && n <= kMaxParts, "decomposition of U+{:04X} has {} parts", code_point, n);
+  return static_cast<int>(n);
+}
+
 std::vector<int32_t> decompose(std::string_view text) {
   std::vector<int32_t> code_points;
   code_points.reserve(text.size());
   for (size_t at = 0; at < text.size();) {
-    int32_t code_point = 0;
-    const auto* bytes = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at);
-    const auto length = utf8proc_iterate(bytes, static_cast<utf8proc_ssize_t>(text.size() - at), &code_point);
-    CHECK(length > 0, "nfc() needs valid UTF-8");
-    at += static_cast<size_t>(length);
-    int32_t parts[8];  // the longest canonical decomposition has 4 code points
-    const auto n = utf8proc_decompose_char(code_point, parts, 8, UTF8PROC_DECOMPOSE, nullptr);
-    CHECK(n > 0 && n <= 8, "decomposition of U+{:04X} has {} parts", code_point, n);
-    code_points.insert(code_points.end(), parts, parts + n);
+    std::array<int32_t, kMaxParts> parts{};
+    const int n = decompose_one(code_point_at(text, at), parts);
+    code_points.insert(code_points.end(), parts.begin(), parts.begin() + n);
   }
   return code_points;
 }
@@ -104,6 +115,22 @@ std::string nfc(std::string_view text) {
     result.append(bytes, bytes + length);
   }
   return result;
+}
+
+bool starts_nfc(std::string_view text) {
+  if (is_trivially_nfc(text.substr(0, 1))) return true;
+  size_t at = 0;
+  std::array<int32_t, kMaxParts> parts{};
+  decompose_one(code_point_at(text, at), parts);
+  const int32_t first = parts[0];
+  // What composes with a character before it is a mark, a vowel or final consonant of Hangul, or a vowel sign
+  // of a script beyond the basic plane, of which some are letters: there only ideographs and emoji count.
+  if (first >= 0x1160 && first <= 0x11FF) return false;
+  if (first >= 0x10000 && first < 0x1F000) return false;
+  const auto category = utf8proc_category(first);
+  const bool is_mark = category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_MC ||
+                       category == UTF8PROC_CATEGORY_ME;
+  return !is_mark && combining_class(first) == 0;
 }
 
 }  // namespace inferno::tokenizer

@@ -21,4 +21,8 @@ size_t invalid_utf8_length(std::string_view text);
 // too.
 std::string nfc(std::string_view text);
 
+// Whether normalization may be cut before the character that `text`, well-formed UTF-8, begins with: whatever
+// comes before it, nfc(before + text) is nfc(before) + nfc(text). May be false where it could be true.
+bool starts_nfc(std::string_view text);
+
 }  // namespace inferno::tokenizer

@@ -24,9 +24,9 @@ std::string shell_command(const std::string& program, const std::string& argumen
   // One for all runs, so that only the first measures the machine's ceilings.
   static const std::string cache = scratch_dir("run_program_cache").string();
   return "cd '" + scratch_dir("empty").string() + "' && exec " + redirections +
-         " env -u INFERNO_LOG -u RUST_LOG -u NO_COLOR -u INFERNO_FORCE_ISA -u INFERNO_CEILINGS TERM=xterm" +
-         " XDG_CACHE_HOME='" + cache + "' " + environment + " '" INFERNO_BIN_DIR "/" + program + "' " +
-         arguments;
+         " env -u INFENG_ENABLE_TELEMETRY -u INFERNO_LOG -u RUST_LOG -u NO_COLOR -u INFERNO_FORCE_ISA"
+         " -u INFERNO_CEILINGS TERM=xterm XDG_CACHE_HOME='" +
+         cache + "' " + environment + " '" INFERNO_BIN_DIR "/" + program + "' " + arguments;
 }
 
 [[noreturn]] void become_shell(const std::string& command) {

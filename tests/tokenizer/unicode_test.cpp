@@ -1,6 +1,7 @@
 #include "tokenizer/unicode.h"
 
 #include <gtest/gtest.h>
+#include <utf8proc.h>
 
 #include <string>
 
@@ -59,6 +60,38 @@ TEST(Nfc, LongRunsOfMarksAreNotQuadratic) {
     beside += "\u0315";
   }
   EXPECT_TRUE(nfc(marks) == "\u00E0" + above + beside);
+}
+
+std::string utf8(const int32_t* code_points, int n) {
+  std::string text;
+  for (int i = 0; i < n; ++i) {
+    utf8proc_uint8_t bytes[4];
+    const auto length = utf8proc_encode_char(code_points[i], bytes);
+    text.append(bytes, bytes + length);
+  }
+  return text;
+}
+
+TEST(Nfc, NothingComposesOrReordersAcrossACut) {
+  int n_cuts = 0;
+  for (int32_t c = 0; c < 0x30000; ++c) {
+    if (c >= 0xD800 && c < 0xE000) continue;  // surrogates
+    const std::string text = utf8(&c, 1);
+    if (starts_nfc(text)) {
+      ++n_cuts;
+      // Iota subscript: a mark of the highest class.
+      ASSERT_EQ(nfc("\u03B1\u0345" + text), "\u1FB3" + nfc(text)) << c;
+    }
+    int32_t parts[8];
+    const auto n = static_cast<int>(utf8proc_decompose_char(c, parts, 8, UTF8PROC_DECOMPOSE, nullptr));
+    const std::string decomposed = utf8(parts, n);
+    if (nfc(decomposed) == decomposed) continue;  // it is not composed again
+    for (int i = 1; i < n; ++i) ASSERT_FALSE(starts_nfc(utf8(parts + i, 1))) << c;
+  }
+  EXPECT_GT(n_cuts, 100'000);
+  EXPECT_TRUE(starts_nfc("a") && starts_nfc("中") && starts_nfc("がx") && starts_nfc("한") &&
+              starts_nfc("😀"));
+  EXPECT_FALSE(starts_nfc("\u0301") || starts_nfc("\u3099") || starts_nfc("\u1161"));
 }
 
 }  // namespace

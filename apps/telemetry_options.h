@@ -1,0 +1,25 @@
+// --trace and --telemetry-csv: what a command records while it runs, and where that is written.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "base/result.h"
+
+namespace inferno::apps {
+
+struct TelemetryOptions {
+  std::string trace_path;
+  // Empty: reports/runtime_metrics.csv if INFENG_ENABLE_TELEMETRY=1 turned telemetry on.
+  std::string csv_path;
+};
+
+void add_telemetry_options(CLI::App& app, TelemetryOptions& options);
+
+// Runs a command with telemetry on, if a path or INFENG_ENABLE_TELEMETRY asks for it, and then writes the
+// files; after Ctrl-C too, but not after an error. Paths that cannot be written are an error before the
+// command begins.
+Result<int> with_telemetry(const TelemetryOptions& options, const std::function<Result<int>()>& command);
+
+}  // namespace inferno::apps
