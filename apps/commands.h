@@ -15,6 +15,11 @@ Run setup_inspect(CLI::App& app);
 Run setup_tokenize(CLI::App& app);
 Run setup_logits(CLI::App& app);
 Run setup_completion(CLI::App& app);
+Run setup_bench(CLI::App& app);
+
+// Sub-commands of `inferno bench`.
+Run setup_bench_compare(CLI::App& app);
+Run setup_bench_report(CLI::App& app);
 
 // Programs of their own name, installed as links to `inferno`.
 Run setup_model_generate(CLI::App& app);

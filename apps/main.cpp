@@ -34,6 +34,7 @@ constexpr Command kCommands[] = {
     {"inspect", "gguf-inspect", "Show what is inside a GGUF file", setup_inspect},
     {"tokenize", nullptr, "Turn text into token ids", setup_tokenize},
     {"logits", nullptr, "Write the logits of a prompt to a .npy file", setup_logits},
+    {"bench", nullptr, "Compare and show what benchmarks measured", setup_bench},
     {"completion", nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
