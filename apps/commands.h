@@ -17,6 +17,11 @@ Run setup_logits(CLI::App& app);
 Run setup_synthesize(CLI::App& app);
 Run setup_ceilings(CLI::App& app);
 Run setup_completion(CLI::App& app);
+Run setup_bench(CLI::App& app);
+
+// Sub-commands of `inferno bench`.
+Run setup_bench_compare(CLI::App& app);
+Run setup_bench_report(CLI::App& app);
 
 // Programs of their own name, installed as links to `inferno`.
 Run setup_model_generate(CLI::App& app);

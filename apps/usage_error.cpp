@@ -10,15 +10,24 @@
 namespace inferno::apps {
 namespace {
 
-// The app that reads the command line in the end: the sub-command, if one was recognised.
-const CLI::App& innermost(const CLI::App& app) {
+// The app that reads the command line in the end: the sub-command of a sub-command, as far as they were
+// recognised. `command` becomes all their names.
+const CLI::App& innermost(const CLI::App& app, std::string& command) {
+  command += (command.empty() ? "" : " ") + app.get_name();
   const auto parsed = app.get_subcommands();
-  return parsed.empty() ? app : *parsed.front();
+  return parsed.empty() ? app : innermost(*parsed.front(), command);
 }
 
-std::string unknown_word(const CLI::App& app, const std::string& word) {
+bool has_commands(const CLI::App& app) {
+  return !app.get_subcommands([](const CLI::App*) { return true; }).empty();
+}
+
+std::string unknown_word(const CLI::App& app, const std::string& command, const std::string& word) {
   if (word.starts_with('-')) {
     return fmt::format("{} is not an option here{}", quote(word), suggestion(app, word));
+  }
+  if (has_commands(app)) {
+    return fmt::format("{} is not a command of {}{}", quote(word), command, suggestion(app, word));
   }
   return fmt::format("{} is one argument too many", quote(word));
 }
@@ -33,9 +42,9 @@ std::string wrong_number_of_values(const CLI::App& app, const CLI::ParseError& e
                              : fmt::format("{} needs a value", name);
 }
 
-std::string sentence(const CLI::App& app, const CLI::ParseError& error) {
+std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
-  if (!unknown.empty()) return unknown_word(app, unknown.front());
+  if (!unknown.empty()) return unknown_word(app, command, unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_number_of_values(app, error);
   return error.what();
@@ -57,9 +66,9 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
 }
 
 int report_usage(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& target = innermost(app);
-  const std::string command = &target == &app ? app.get_name() : app.get_name() + " " + target.get_name();
-  const int code = fail({ErrorCode::kInvalidArgument, sentence(target, error)});
+  std::string command;
+  const CLI::App& target = innermost(app, command);
+  const int code = fail({ErrorCode::kInvalidArgument, sentence(target, command, error)});
   const bool arguments_are_wrong =
       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr || !target.remaining().empty();
   if (arguments_are_wrong) std::fputs(usage_line(target, command).c_str(), stderr);

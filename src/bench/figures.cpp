@@ -117,17 +117,17 @@ int64_t median_generated(const std::vector<Trial>& trials) {
   return static_cast<int64_t>(metrics::percentile(sample, 0.5).value_or(0));
 }
 
+}  // namespace
+
+std::string_view name(Bound bound) {
+  return bound == Bound::kMemory ? "memory" : "arithmetic";
+}
+
 std::vector<std::string_view> arithmetics(std::string_view dtype) {
   if (dtype == "F32") return {"fp32"};
   if (dtype == "F16") return {"fp32", "fp16"};
   if (dtype == "BF16") return {"fp32", "bf16"};
   return {"fp32", "int8"};
-}
-
-}  // namespace
-
-std::string_view name(Bound bound) {
-  return bound == Bound::kMemory ? "memory" : "arithmetic";
 }
 
 Limits limits(const Setting& setting) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "bench/result.h"
 #include "metrics/stats.h"
@@ -23,8 +25,10 @@ struct Limits {
   std::optional<double> gops;  // 10^9 operations a second
   std::string arithmetic;      // "int8"; empty without gops
 };
-// The arithmetic is the fastest that was measured of those the weights allow: fp32 for F32 weights, besides
-// bf16 or fp16 for weights of that type, besides int8 for quantized ones.
+// What the ceilings call the arithmetic that weights of a type can be computed in: fp32 for all, besides bf16
+// or fp16 for weights of that type, besides int8 for quantized ones.
+std::vector<std::string_view> arithmetics(std::string_view dtype);
+// With the fastest of these that was measured.
 Limits limits(const Setting& setting);
 
 enum class Bound { kMemory, kArithmetic };

@@ -1,0 +1,42 @@
+// inferno bench: its sub-commands, one file each.
+#include <utility>
+#include <vector>
+
+#include "apps/commands.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Command {
+  const char* name;
+  const char* summary;
+  Run (*setup)(CLI::App& app);
+};
+
+constexpr Command kCommands[] = {
+    {"compare", "Set two reports against each other and fail on a regression", setup_bench_compare},
+    {"report", "Make a page or tables of reports, ladders and the history", setup_bench_report},
+};
+
+}  // namespace
+
+Run setup_bench(CLI::App& app) {
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  inferno bench compare before.json after.json\n"
+      "  inferno bench report benchmarks/reports/*.json -o report.html");
+  std::vector<std::pair<const CLI::App*, Run>> runs;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    runs.emplace_back(sub, command.setup(*sub));
+  }
+  return [runs = std::move(runs)] {
+    for (const auto& [sub, run] : runs) {
+      if (sub->parsed()) return run();
+    }
+    return 2;
+  };
+}
+
+}  // namespace inferno::apps

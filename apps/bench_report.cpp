@@ -1,0 +1,116 @@
+// inferno bench report FILES... -o OUT: a page with charts, or Markdown tables, of what was measured.
+#include <memory>
+#include <span>
+
+#include "apps/commands.h"
+#include "apps/output.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "bench/html.h"
+#include "bench/markdown.h"
+#include "bench/measurements.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::string output;
+  std::vector<std::string> logs;
+  std::vector<std::string> previous;
+};
+
+Result<bench::Page> read_page(const Options& options) {
+  bench::Page page;
+  for (const std::string& path : options.files) {
+    TRY_ASSIGN(auto measurements, bench::read_measurements(path));
+    if (auto* report = std::get_if<bench::Report>(&measurements)) {
+      page.reports.push_back(std::move(*report));
+    } else {
+      page.ladders.push_back(std::get<bench::Ladder>(std::move(measurements)));
+    }
+  }
+  for (const std::string& path : options.logs) {
+    TRY_ASSIGN(bench::Log log, bench::read_log(path));
+    std::move(log.entries.begin(), log.entries.end(), std::back_inserter(page.history));
+    std::move(log.warnings.begin(), log.warnings.end(), std::back_inserter(page.warnings));
+  }
+  return page;
+}
+
+Result<std::string> markdown(const bench::Page& page, const Options& options) {
+  std::vector<bench::Report> previous;
+  for (const std::string& path : options.previous) {
+    TRY_ASSIGN(bench::Report report, bench::read_report(path));
+    previous.push_back(std::move(report));
+  }
+  std::string text = page.reports.empty() ? "" : bench::markdown(page.reports, previous);
+  for (const bench::Ladder& ladder : page.ladders) {
+    text += fmt::format("{}### Ladder of {}\n\n", text.empty() ? "" : "\n", escaped(ladder.model)) +
+            bench::ladder_table(ladder);
+  }
+  return text;
+}
+
+Status check_usage(const Options& options) {
+  const bool tables = options.output.ends_with(".md");
+  if (!tables && !options.output.ends_with(".html")) {
+    return make_error(ErrorCode::kInvalidArgument, "-o: expected a file name in .html or .md, found {}",
+                      quote(options.output));
+  }
+  if (tables && !options.logs.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--log is shown in a page only: give -o a file name in .html"};
+  }
+  if (!tables && !options.previous.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "--previous is for tables: give -o a file name in .md"};
+  }
+  if (options.files.empty() && options.logs.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "nothing to show: give reports or --log"};
+  }
+  return {};
+}
+
+Result<int> run(const Options& options) {
+  TRY(check_usage(options));
+  TRY_ASSIGN(const bench::Page page, read_page(options));
+  for (const std::string& warning : page.warnings) warn(warning);
+  std::string text;
+  if (options.output.ends_with(".md")) {
+    TRY_ASSIGN(text, markdown(page, options));
+  } else {
+    text = bench::html(page);
+  }
+  TRY(write_file_atomically(options.output, [&](const AppendFn& append) {
+    return append(std::as_bytes(std::span(text.data(), text.size())));
+  }));
+  return 0;
+}
+
+}  // namespace
+
+Run setup_bench_report(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("FILES", options->files, "JSON files of `inferno bench`: reports and ladders");
+  app.add_option("-o,--output", options->output, "The file to write: a page (.html) or tables (.md)")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--log", options->logs, "A history of runs (.jsonl) for the page; may be given again")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--previous", options->previous,
+                 "An earlier report for the table of speed-ups; may be given again")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.footer(
+      "Examples:\n"
+      "  inferno bench report benchmarks/reports/*.json -o report.html --log bench/log/history.jsonl\n"
+      "  inferno bench report after.json -o tables.md --previous before.json");
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace inferno::apps

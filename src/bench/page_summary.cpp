@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "bench/figures.h"
+#include "bench/markdown.h"
+#include "bench/markdown_table.h"
+#include "bench/page_sections.h"
+#include "bench/svg_chart.h"
+
+namespace inferno::bench {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string median(const std::optional<Quartiles>& q, int digits) {
+  return fixed(q ? std::optional(q->p50) : std::nullopt, digits);
+}
+
+std::string median_and_quartiles(const std::optional<Quartiles>& q) {
+  if (!q) return "—";
+  return fmt::format("{} ({}–{})", fixed(q->p50, 1), fixed(q->p25, 1), fixed(q->p75, 1));
+}
+
+std::string ceiling(const std::optional<PhaseFigures>& phase) {
+  if (!phase || !phase->of_ceiling) return "—";
+  const OfCeiling& of = *phase->of_ceiling;
+  return fmt::format("{} % of {}{}", fixed(of.pct, 1), of.ceiling, of.partial ? "*" : "");
+}
+
+Row speed_row(const ConfigResult& result, const Figures& f) {
+  const auto step = [&](double metrics::Summary::*member) {
+    return fixed(f.step_ms ? std::optional((*f.step_ms).*member) : std::nullopt, 1);
+  };
+  return {result.config.key + (result.cut ? " (cut)" : ""),
+          fmt::format("{} + {}", result.prompt_tokens, f.generated_tokens),
+          std::to_string(result.trials.size()),
+          median_and_quartiles(f.e2e_tps),
+          median_and_quartiles(f.decode_tps),
+          median(f.decode_forward_tps, 1),
+          median(f.decode_seed_tps, 1),
+          median_and_quartiles(f.ttft_ms),
+          step(&metrics::Summary::p50),
+          step(&metrics::Summary::p95),
+          step(&metrics::Summary::p99)};
+}
+
+Row cost_row(const ConfigResult& result, const Figures& f) {
+  const auto share = [](double value) { return fixed(100 * value, 1); };
+  return {result.config.key,
+          ceiling(f.prefill),
+          ceiling(f.decode),
+          fixed(f.decode ? std::optional(f.decode->gb_per_s) : std::nullopt, 2),
+          fixed(f.bytes_per_token / 1e6, 1),
+          share(f.shares.prefill),
+          share(f.shares.decode),
+          share(f.shares.sampling),
+          share(f.shares.detokenization),
+          share(f.shares.other),
+          fixed(static_cast<double>(result.cache_bytes) / 1e6, 1)};
+}
+
+std::string setting_sentence(const Setting& s) {
+  return fmt::format("{} weights, {}; {}: {} backend, {}, {} thread{}; inferno {}{}{}; {}", s.dtype,
+                     s.use_kv_cache ? s.kv_type + " KV cache" : "no KV cache", s.device_name,
+                     s.device.backend, s.device.isa, s.device.threads, s.device.threads == 1 ? "" : "s",
+                     s.engine_version, s.git_revision.empty() ? "" : " at ", s.git_revision, s.timestamp);
+}
+
+std::string report_tables(const Report& report, const std::string& name) {
+  std::vector<Row> speed;
+  std::vector<Row> cost;
+  for (const ConfigResult& result : report.results) {
+    const auto f = figures(result, report.setting);
+    if (!f) continue;
+    speed.push_back(speed_row(result, *f));
+    cost.push_back(cost_row(result, *f));
+  }
+  if (speed.empty()) return "";
+  return fmt::format("<h3>{}</h3>\n<p class='muted'>{}</p>\n", html_escaped(name),
+                     html_escaped(setting_sentence(report.setting))) +
+         html_table("Medians over trials, quartiles in parentheses",
+                    {"Config", "Tokens", "Trials", "E2E tok/s", "Decode tok/s", "… forward passes only",
+                     "… as the seed counts", "TTFT ms", "Step P50 ms", "P95", "P99"},
+                    speed, 1) +
+         html_table("Ceilings, traffic and shares of the wall time",
+                    {"Config", "Prefill", "Decode", "Decode GB/s", "MB/token", "Prefill %", "Decode %",
+                     "Sampling %", "Detok %", "Other %", "KV MB"},
+                    cost, 1);
+}
+
+}  // namespace
+
+std::string html_table(const std::string& caption, const std::vector<std::string>& header,
+                       const std::vector<std::vector<std::string>>& rows, size_t left) {
+  std::string text = "<div class='scroll' tabindex='0'><table>\n<caption>" + html_escaped(caption) +
+                     "</caption>\n<thead><tr>";
+  for (size_t i = 0; i < header.size(); ++i) {
+    text +=
+        fmt::format("<th scope='col'{}>{}</th>", i < left ? " class='left'" : "", html_escaped(header[i]));
+  }
+  text += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : rows) {
+    text += "<tr>";
+    for (size_t i = 0; i < row.size(); ++i) {
+      const char* const tag = i == 0 ? "th scope='row'" : "td";
+      text += fmt::format("<{}{}>{}</{}>", tag, i < left ? " class='left'" : "", html_escaped(row[i]),
+                          i == 0 ? "th" : "td");
+    }
+    text += "</tr>\n";
+  }
+  return text + "</tbody></table></div>\n";
+}
+
+std::string legend(const std::vector<std::string>& names) {
+  std::string text = "<ul class='legend'>";
+  for (size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format("<li>{}{}</li>", legend_swatch(i), html_escaped(names[i]));
+  }
+  return text + "</ul>\n";
+}
+
+std::string summary_section(std::span<const Report> reports) {
+  const std::vector<std::string> names = column_names(reports);
+  std::string tables;
+  for (size_t i = 0; i < reports.size(); ++i) tables += report_tables(reports[i], names[i]);
+  if (tables.empty()) return "";
+  return "<section id='summary'><h2>Generation benchmark</h2>\n"
+         "<p>End-to-end time is that of the request, sampling and detokenization included. Decode counts the "
+         "tokens after the first: by the time from token to token; by the forward passes alone; and as the "
+         "seed counts, all tokens by the time of the passes.</p>\n" +
+         tables +
+         "<p class='muted'>Shares of ceilings: the shortest time that the measured peaks allow over the "
+         "measured time. *: the other ceiling was not measured.</p></section>\n";
+}
+
+}  // namespace inferno::bench
