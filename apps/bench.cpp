@@ -14,6 +14,10 @@ struct Command {
 };
 
 constexpr Command kCommands[] = {
+    {"generation", "Time the seven configurations of a suite on one model", setup_bench_generation},
+    {"ladder", "Time one model in every way it can be run, a rung each", setup_bench_ladder},
+    {"kernels", "Time single operations and write a CSV", setup_bench_kernels},
+    {"peers", "Time llama-bench beside inferno on the same file", setup_bench_peers},
     {"compare", "Set two reports against each other and fail on a regression", setup_bench_compare},
     {"report", "Make a page or tables of reports, ladders and the history", setup_bench_report},
 };
@@ -24,6 +28,7 @@ Run setup_bench(CLI::App& app) {
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
+      "  inferno bench generation --model model.gguf --suite full\n"
       "  inferno bench compare before.json after.json\n"
       "  inferno bench report benchmarks/reports/*.json -o report.html");
   std::vector<std::pair<const CLI::App*, Run>> runs;

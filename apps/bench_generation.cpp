@@ -1,4 +1,5 @@
 // inferno bench generation, also called bench-generation: the seven configurations on one model.
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -19,6 +20,7 @@
 #include "bench/report_json.h"
 #include "bench/runner.h"
 #include "bench/suite.h"
+#include "model/synthetic.h"
 
 namespace inferno::apps {
 namespace {
@@ -104,7 +106,15 @@ Status check_memory(const std::string& path) {
                     escaped(path, 4096), human_bytes(bytes), human_bytes(*available));
 }
 
-// --dtype says which type is expected of a file, and chooses that of a synthetic model.
+// --dtype chooses the weights' type of a synthetic model that leaves it open.
+std::string with_dtype(const Options& options) {
+  const bool open =
+      model::is_synthetic(options.model) && std::count(options.model.begin(), options.model.end(), ':') == 1;
+  if (!open) return options.model;
+  return fmt::format("{}:{}", options.model, options.dtype.empty() ? "q8_0" : options.dtype);
+}
+
+// Of any other model it says which type is expected.
 Status check_dtype(const Options& options, const bench::Setting& setting) {
   if (options.dtype.empty() || equals_ignoring_case(options.dtype, setting.dtype)) return {};
   return make_error(ErrorCode::kInvalidArgument, "--dtype {}: the weights of {} are {}", options.dtype,
@@ -142,18 +152,19 @@ Result<int> run(Options options) {
   TRY(choose_backend(options));
   TRY_ASSIGN(options.run.kv_type, kv_type(options.model_options));
   TRY_ASSIGN(const std::vector<bench::Report> previous, read_previous(options.previous));
+  options.model = with_dtype(options);
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY(check_memory(options.model));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model, options.model_options));
 
   bench::Report report;
-  TRY_ASSIGN(report.setting, bench::describe(loaded, options.run, options.model, selection.suite,
-                                             options.sampling.seed));
+  TRY_ASSIGN(report.setting,
+             bench::describe(loaded, options.run, options.model, selection.suite, options.sampling.seed));
   TRY(check_dtype(options, report.setting));
   ProgressBar bar;
-  bench::Runner runner(loaded, options.run,
-                       [&](const bench::Progress& progress) { bar.show_line(progress_text(progress)); },
-                       &cancelled);
+  bench::Runner runner(
+      loaded, options.run, [&](const bench::Progress& progress) { bar.show_line(progress_text(progress)); },
+      &cancelled);
   TRY_ASSIGN(report.results, runner.run(selection.configs));
   bar.clear();
   write_stdout(options.json ? bench::to_json(report) : bench::markdown(std::span(&report, 1), previous));
@@ -193,7 +204,8 @@ Run setup_bench_generation(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
       ->type_name("N");
   add_sampling_options(app, options->sampling);
-  app.add_option("--dtype", options->dtype, "Type of the weights, where the model leaves it open")
+  app.add_option("--dtype", options->dtype,
+                 "Weights of synthetic:NAME (default: q8_0); of another model, what is expected")
       ->type_name("TYPE");
   app.add_option("--device", options->device, "cpu or cuda; --backend says it more finely")
       ->check(one_of({"cpu", "cuda"}))

@@ -1,5 +1,5 @@
-// inferno bench kernels: runs kernels_bench, the Google Benchmark program that is built beside this one, and keeps
-// its figures as CSV.
+// inferno bench kernels: runs kernels_bench, the Google Benchmark program that is built beside this one, and
+// keeps its figures as CSV.
 #include <unistd.h>
 
 #include <filesystem>
@@ -56,7 +56,9 @@ Run setup_bench_kernels(CLI::App& app) {
   app.add_option("--min-time", options->min_time, "Seconds to measure each at least")
       ->check(CLI::PositiveNumber)
       ->type_name("S");
-  app.add_option("-o,--output", options->output, "Where the CSV goes")->capture_default_str()->type_name("FILE");
+  app.add_option("-o,--output", options->output, "Where the CSV goes")
+      ->capture_default_str()
+      ->type_name("FILE");
   app.footer("Example:\n  inferno bench kernels --filter 'gemv/.*'");
   return [options] {
     const Result<int> code = run(*options);

@@ -25,7 +25,7 @@ struct Options {
 Result<int> run(Options options) {
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   const std::atomic<bool>& cancelled = install_signal_flag();
-  TRY_ASSIGN(const gguf::File file, open_model(options.model, &cancelled));
+  TRY_ASSIGN(const gguf::File file, open_model(options.model));
   ProgressBar bar;
   const auto show = [&](std::string_view rung, size_t i, size_t n, const bench::Progress& progress) {
     bar.show_line(fmt::format("rung {} of {}, {}: {}", i + 1, n, rung, progress_text(progress)));
@@ -34,7 +34,10 @@ Result<int> run(Options options) {
   bar.clear();
   const std::string json = bench::to_json(ladder);
   write_stdout(options.json ? json : bench::ladder_table(ladder));
-  if (!options.output.empty()) TRY(write_file_atomically(options.output, json));
+  if (!options.output.empty()) {
+    TRY(write_file_atomically(
+        options.output, [&](const AppendFn& append) { return append(std::as_bytes(std::span(json))); }));
+  }
   const int written = finish_stdout();
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }

@@ -20,10 +20,14 @@ Run setup_completion(CLI::App& app);
 Run setup_bench(CLI::App& app);
 
 // Sub-commands of `inferno bench`.
+Run setup_bench_generation(CLI::App& app);
+Run setup_bench_ladder(CLI::App& app);
+Run setup_bench_kernels(CLI::App& app);
+Run setup_bench_peers(CLI::App& app);
 Run setup_bench_compare(CLI::App& app);
 Run setup_bench_report(CLI::App& app);
 
-// Programs of their own name, installed as links to `inferno`.
+// Programs of their own name, installed as links to `inferno`; bench-generation is one of them as well.
 Run setup_model_generate(CLI::App& app);
 Run setup_tokenizer_demo(CLI::App& app);
 

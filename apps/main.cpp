@@ -39,9 +39,11 @@ constexpr Command kCommands[] = {
     {"synthesize", nullptr, "Write a model of known shape with random weights, for benchmarks",
      setup_synthesize},
     {"ceilings", nullptr, "Show how fast this machine reads memory and computes", setup_ceilings},
-    {"bench", nullptr, "Compare and show what benchmarks measured", setup_bench},
+    {"bench", nullptr, "Measure speeds, compare and show them", setup_bench},
     {"completion", nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
+    {nullptr, "bench-generation", "Time the seven configurations of a suite on one model",
+     setup_bench_generation},
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
 };
 

@@ -49,6 +49,7 @@ bool names_a_model(const std::string& argument) {
 }
 
 Result<gguf::File> open_model(const std::string& path) {
+  if (path.empty()) return gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
   ProgressBar bar;
   return model::open_model(
       path, [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
@@ -56,8 +57,7 @@ Result<gguf::File> open_model(const std::string& path) {
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
   TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
-  TRY_ASSIGN(gguf::File file, path.empty() ? gguf::File::from_memory(demo::model_bytes(), demo::kModelName)
-                                           : open_model(path));
+  TRY_ASSIGN(gguf::File file, open_model(path));
   ProgressBar bar;
   model::LoadOptions load;
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };

@@ -28,10 +28,10 @@ Result<DType> kv_type(const ModelOptions& options);
 // A model on the command line is a file that exists, what is named like one, or a synthetic model.
 bool names_a_model(const std::string& argument);
 
-// Opens what model::open_model() does; a bar on stderr, when that is a terminal, while a synthetic model is
-// made.
+// Opens what model::open_model() does, or the embedded demo model when `path` is empty; a bar on stderr, when
+// that is a terminal, while a synthetic model is made.
 Result<gguf::File> open_model(const std::string& path);
-// Loads the model, or the embedded demo model when `path` is empty; a bar on stderr when that is a terminal.
+// Opens and loads the model; a bar on stderr when that is a terminal.
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options);
 
 }  // namespace inferno::apps

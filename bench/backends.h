@@ -71,8 +71,8 @@ class Arena {
   std::vector<std::vector<uint8_t>> host_;  // what weights may still be read from
 };
 
-// Runs one pass of `operation` per iteration and puts what it must move and compute beside the time: bytes per
-// second (against `inferno ceilings`' read bandwidth) and FLOP per second (against its peaks).
+// Runs one pass of `operation` per iteration and puts what it must move and compute beside the time: bytes
+// per second (against `inferno ceilings`' read bandwidth) and FLOP per second (against its peaks).
 template <class Operation>
 void measure(benchmark::State& state, Arena& arena, const backend::BatchView& batch, Operation&& operation) {
   backend::Backend& backend = arena.backend();

@@ -1,5 +1,5 @@
-// The operations of a decoder layer besides its matrices: attention, norm, rope, activation; of a model with 16
-// query heads, 8 key-value heads and a head_dim of 128.
+// The operations of a decoder layer besides its matrices: attention, norm, rope, activation; of a model with
+// 16 query heads, 8 key-value heads and a head_dim of 128.
 #include <numeric>
 
 #include "bench/backends.h"
@@ -39,8 +39,9 @@ void rms_norm(benchmark::State& state, const std::string& backend_name, int64_t 
   const backend::Weight w = arena.weight(DType::kF32, 1, kHeads * kHeadDim, backend::WeightUse::kVector);
   const Tensor x = arena.tensor({n, kHeads * kHeadDim});
   const Tensor y = arena.tensor({n, kHeads * kHeadDim});
-  measure(state, arena, {.n_tokens = n},
-          [&](backend::Backend& backend) { backend.rms_norm({w, x, y, 1e-6f}); });
+  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
+    backend.rms_norm({w, x, y, 1e-6f});
+  });
 }
 
 void rope(benchmark::State& state, const std::string& backend_name, int64_t n) {
@@ -58,8 +59,9 @@ void act_mul(benchmark::State& state, const std::string& backend_name, backend::
   const Tensor gate = arena.tensor({n, kHiddenDim});
   const Tensor up = arena.tensor({n, kHiddenDim});
   const Tensor y = arena.tensor({n, kHiddenDim});
-  measure(state, arena, {.n_tokens = n},
-          [&](backend::Backend& backend) { backend.act_mul({gate, up, y, activation}); });
+  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
+    backend.act_mul({gate, up, y, activation});
+  });
 }
 
 const bool registered = [] {

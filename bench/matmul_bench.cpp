@@ -16,15 +16,17 @@ void matmul(benchmark::State& state, const std::string& backend_name, DType dtyp
   const backend::Weight no_bias;
   const Tensor x = arena.tensor({n, kCols});
   const Tensor y = arena.tensor({n, kRows});
-  measure(state, arena, {.n_tokens = n},
-          [&](backend::Backend& backend) { backend.matmul({w, no_bias, x, y}); });
+  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
+    backend.matmul({w, no_bias, x, y});
+  });
 }
 
 const bool registered = [] {
   for (const std::string& backend_name : bench_support::backends_here()) {
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1,
-                              DType::kQ5_0, DType::kQ5_1, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K,
-                              DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL, DType::kIQ4_XS, DType::kMXFP4}) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
+          DType::kQ5_1, DType::kQ2_K, DType::kQ3_K, DType::kQ4_K, DType::kQ5_K, DType::kQ6_K, DType::kIQ4_NL,
+          DType::kIQ4_XS, DType::kMXFP4}) {
       const std::string suffix = fmt::format("/{}/{}", backend_name, name(dtype));
       benchmark::RegisterBenchmark(("gemv" + suffix).c_str(), matmul, backend_name, dtype, int64_t{1})
           ->UseRealTime();

@@ -1,5 +1,5 @@
-// Logits to a token with the vocabularies of today's models: greedy, and the transforms of the benchmark's sampled
-// configurations.
+// Logits to a token with the vocabularies of today's models: greedy, and the transforms of the benchmark's
+// sampled configurations.
 #include <benchmark/benchmark.h>
 
 #include <random>

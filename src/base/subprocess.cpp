@@ -87,7 +87,8 @@ std::optional<std::string> find_program(std::string_view name) {
   const std::string path = environment::get("PATH").value_or("/usr/bin:/bin");
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find(':', begin), path.size());
-    const std::string candidate = fmt::format("{}/{}", std::string_view(path).substr(begin, end - begin), name);
+    const std::string candidate =
+        fmt::format("{}/{}", std::string_view(path).substr(begin, end - begin), name);
     std::error_code error;
     if (std::filesystem::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0) {
       return candidate;

@@ -19,8 +19,8 @@ struct Finished {
   std::string out;    // what it wrote on its standard output
 };
 
-// Runs a program without a shell and waits for it; standard error is passed on. `cancelled` ends it with SIGTERM
-// (kCancelled). kIo when it cannot be started or writes more than 16 MiB.
+// Runs a program without a shell and waits for it; standard error is passed on. `cancelled` ends it with
+// SIGTERM (kCancelled). kIo when it cannot be started or writes more than 16 MiB.
 Result<Finished> run_subprocess(const std::vector<std::string>& argv,
                                 const std::atomic<bool>* cancelled = nullptr);
 

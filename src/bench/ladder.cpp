@@ -151,8 +151,9 @@ class Climb {
 
 }  // namespace
 
-Result<Ladder> climb(const gguf::File& file, const LadderOptions& options, const OnLadderProgress& on_progress,
-                     const std::atomic<bool>* cancelled, const Clock& clock) {
+Result<Ladder> climb(const gguf::File& file, const LadderOptions& options,
+                     const OnLadderProgress& on_progress, const std::atomic<bool>* cancelled,
+                     const Clock& clock) {
   return Climb(file, options, on_progress, cancelled, clock).run();
 }
 

@@ -1,6 +1,6 @@
-// The ladder of speed: one model, a rung for each way of running it, each above the one before: scalar without
-// a cache, the KV cache, SIMD, threads, quantized weights multiplied directly, the GPU. The first four run on
-// the F32 expansion of the weights, so that each rung is one change.
+// The ladder of speed: one model, a rung for each way of running it, each above the one before: scalar
+// without a cache, the KV cache, SIMD, threads, quantized weights multiplied directly, the GPU. The first
+// four run on the F32 expansion of the weights, so that each rung is one change.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ struct LadderOptions {
 using OnLadderProgress = std::function<void(std::string_view rung, size_t i, size_t n, const Progress&)>;
 
 // A rung whose backend is not here has a row that says why. `file` may be of any weight type; of an F32 model
-// the quantized rung is absent. Errors: those of loading and running, kResource when the expansion does not fit
-// into memory.
+// the quantized rung is absent. Errors: those of loading and running, kResource when the expansion does not
+// fit into memory.
 Result<Ladder> climb(const gguf::File& file, const LadderOptions& options,
                      const OnLadderProgress& on_progress = {}, const std::atomic<bool>* cancelled = nullptr,
                      const Clock& clock = steady_clock());

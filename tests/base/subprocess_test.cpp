@@ -15,7 +15,8 @@ TEST(Subprocess, GivesOutputAndExitCode) {
 }
 
 TEST(Subprocess, ArgumentsReachTheProgramAsTheyAre) {
-  const auto finished = run_subprocess({"/bin/sh", "-c", "printf '%s|' \"$@\"", "sh", "a b", "$HOME", "*", ""});
+  const auto finished =
+      run_subprocess({"/bin/sh", "-c", "printf '%s|' \"$@\"", "sh", "a b", "$HOME", "*", ""});
   EXPECT_EQ(finished->out, "a b|$HOME|*||");
 }
 

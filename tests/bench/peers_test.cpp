@@ -45,9 +45,11 @@ class Peers : public testing::Test {
 };
 
 TEST_F(Peers, SpeedsStandSideBySide) {
-  const auto comparison = compare(program(
-      "echo '[{\"build_number\": 7, \"build_commit\": \"abc\", \"n_prompt\": 4, \"n_gen\": 0, \"avg_ts\": 2000},"
-      "{\"build_number\": 7, \"build_commit\": \"abc\", \"n_prompt\": 0, \"n_gen\": 3, \"avg_ts\": 500}]'\n"));
+  const auto comparison =
+      compare(program("echo '[{\"build_number\": 7, \"build_commit\": \"abc\", \"n_prompt\": 4, \"n_gen\": "
+                      "0, \"avg_ts\": 2000},"
+                      "{\"build_number\": 7, \"build_commit\": \"abc\", \"n_prompt\": 0, \"n_gen\": 3, "
+                      "\"avg_ts\": 500}]'\n"));
   ASSERT_TRUE(comparison.ok()) << comparison.error().message;
   EXPECT_EQ(comparison->peer, "llama-bench build 7 (abc)");
   ASSERT_EQ(comparison->rows.size(), 2u);
