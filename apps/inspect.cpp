@@ -48,7 +48,9 @@ int run_inspect(const Options& options) {
 
 Run setup_inspect(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->path, "A GGUF model; of a split model, any of its files")->required();
+  app.add_option("FILE", options->path,
+                 "A GGUF model; of a split model, any of its files; or synthetic:PRESET:TYPE")
+      ->required();
   app.add_flag("--full", options->full, "Show long strings and arrays whole");
   app.add_flag("--json", options->json, "Print one JSON object, everything whole");
   app.add_flag("--strict", options->strict, "Refuse what is otherwise only warned of: bytes of no tensor");

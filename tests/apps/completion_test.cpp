@@ -40,7 +40,8 @@ TEST(Completion, EveryShellHasAScriptWithEveryOption) {
   for (const std::string shell : {"bash", "zsh", "fish"}) {
     const Finished finished = run_program("inferno", "completion " + shell);
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    for (const char* word : {"generate", "inspect", "tokenize", "logits", "repetition-penalty", "no-bos"}) {
+    for (const char* word :
+         {"generate", "inspect", "tokenize", "logits", "synthesize", "repetition-penalty", "no-bos"}) {
       EXPECT_NE(finished.out.find(word), std::string::npos) << shell << " " << word;
     }
     const auto script = scratch_dir("completion_syntax") / "script";

@@ -1,0 +1,62 @@
+// `inferno synthesize`, and synthetic models where a path is expected.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+constexpr const char* kSmallest = "synthetic:qwen3-0.6b:q2_k";  // of what a command line can name
+
+Finished synthesize(const std::string& arguments) {
+  return run_program("inferno", "synthesize " + arguments);
+}
+
+TEST(SynthesizeCommand, WritesAModelAndSaysSizeAndTime) {
+  const std::string path = (scratch_dir("synthesize") / "out.gguf").string();
+  const Finished finished = synthesize(fmt::format("{} {}", kSmallest, path));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  EXPECT_EQ(finished.out.find(path + ": 200.5 MB in "), 0u) << finished.out;
+  EXPECT_TRUE(finished.out.ends_with(" s\n")) << finished.out;
+
+  // The file and the spec are one model.
+  const auto report = [](const std::string& model) {
+    const Finished inspected = run_program("inferno", "inspect --json " + model);
+    EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
+    auto json = nlohmann::json::parse(inspected.out);
+    json.erase("file");
+    return json;
+  };
+  EXPECT_EQ(report(path), report(kSmallest));
+}
+
+TEST(SynthesizeCommand, RefusesWhatItCannotMakeOrWrite) {
+  const auto dir = scratch_dir("synthesize_refused");
+  const std::string out = (dir / "x.gguf").string();
+  const auto refused = [](const std::string& arguments, int exit_code, const std::string& what) {
+    const Finished finished = synthesize(arguments);
+    EXPECT_EQ(finished.exit_code, exit_code) << arguments;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_NE(finished.err.find(what), std::string::npos) << finished.err;
+  };
+  refused("synthetic:qwen3-0.6b:q9_0 " + out, 2, "weight type: expected one of f32");
+  refused("qwen3-0.6b:q8_0 " + out, 2, "expected synthetic:PRESET:TYPE[:SEED]");
+  refused(kSmallest, 2, "OUT");
+  refused(fmt::format("{} {}/missing/x.gguf", kSmallest, dir.string()), 1, "cannot create it");
+  EXPECT_TRUE(std::filesystem::is_empty(dir));
+}
+
+TEST(SyntheticPath, StandsWhereAModelDoes) {
+  const Finished tokens = run_program("inferno", fmt::format("tokenize {} ' ab ab'", kSmallest));
+  EXPECT_EQ(tokens.exit_code, 0) << tokens.err;
+  EXPECT_EQ(std::count(tokens.out.begin(), tokens.out.end(), ' '), 1) << tokens.out;
+}
+
+}  // namespace
+}  // namespace inferno::test
