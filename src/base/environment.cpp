@@ -14,10 +14,10 @@ constexpr std::array kVariables = {
              "events on stderr: error|warn|info|debug|trace, or module=level, separated by commas"},
     Variable{"RUST_LOG", "the same as INFERNO_LOG, which goes first"},
     Variable{"INFERNO_FORCE_ISA",
-             "the instruction set of the CPU kernels, such as avx2, not the best there is"},
+             "instruction set of the CPU kernels (avx2 …) in place of the best there is"},
     Variable{"INFERNO_CEILINGS", "fresh: measure the machine's ceilings anew"},
     Variable{"XDG_CACHE_HOME", "where inferno/ceilings.json lies; else ~/.cache"},
-    Variable{"HOME", "~"},
+    Variable{"HOME", "the folder that ~ stands for"},
     Variable{"NO_COLOR", "if set, no colour on the terminal"},
     Variable{"TERM", "the terminal's type; \"dumb\" means no colour"},
 };
