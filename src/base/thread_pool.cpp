@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <system_error>
@@ -75,6 +77,7 @@ void ThreadPool::parallel_for(size_t n, const std::function<void(size_t)>& fn) {
 }
 
 void ThreadPool::work() {
+  pthread_setname_np(pthread_self(), "worker");  // for debuggers and traces
   uint64_t seen = 0;
   std::unique_lock lock(mutex_);
   while (true) {

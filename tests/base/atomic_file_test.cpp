@@ -94,5 +94,36 @@ TEST(AtomicFile, NamesThePathWhenTheFolderIsNotThere) {
   EXPECT_EQ(status.error().message, path + ": cannot create it: No such file or directory");
 }
 
+TEST(AtomicFile, WhetherAPathIsWritableIsKnownWithoutWriting) {
+  const auto dir = test::scratch_dir("atomic");
+  EXPECT_TRUE(check_writable((dir / "new").string()));
+  EXPECT_EQ(n_files(dir), 0u);
+  std::ofstream(dir / "old") << "old";
+  EXPECT_TRUE(check_writable((dir / "old").string()));
+  EXPECT_EQ(test::read_file(dir / "old"), "old");
+  for (const std::string& path :
+       {std::string("/dev/null"), (dir / "missing" / "new").string(), dir.string()}) {
+    const Status status = check_writable(path);
+    ASSERT_FALSE(status) << path;
+    EXPECT_EQ(status.error().code, ErrorCode::kIo);
+    EXPECT_TRUE(status.error().message.starts_with(path)) << status.error().message;
+  }
+  EXPECT_EQ(n_files(dir), 1u);
+}
+
+TEST(AtomicFile, ParentFoldersAreMade) {
+  const auto dir = test::scratch_dir("atomic");
+  ASSERT_TRUE(make_parent_folder((dir / "a" / "b" / "file").string()));
+  EXPECT_TRUE(std::filesystem::is_directory(dir / "a" / "b"));
+  EXPECT_TRUE(make_parent_folder((dir / "a" / "b" / "file").string()));
+  EXPECT_TRUE(make_parent_folder("file"));
+  std::ofstream(dir / "file") << "x";
+  const Status status = make_parent_folder((dir / "file" / "b" / "c").string());
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, ErrorCode::kIo);
+  EXPECT_EQ(status.error().message,
+            (dir / "file" / "b").string() + ": cannot make this folder: Not a directory");
+}
+
 }  // namespace
 }  // namespace inferno

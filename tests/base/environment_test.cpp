@@ -30,5 +30,21 @@ TEST(Environment, KnowsOnlyListedVariables) {
   }
 }
 
+TEST(Environment, ASwitchIsZeroOrOne) {
+  const auto with = [](const char* value) {
+    EXPECT_EQ(::setenv("INFENG_TOKEN_CACHE", value, 1), 0);
+    auto result = environment::get_switch("INFENG_TOKEN_CACHE");
+    ::unsetenv("INFENG_TOKEN_CACHE");
+    return result;
+  };
+  EXPECT_EQ(*with(""), std::nullopt);
+  EXPECT_EQ(*with("0"), false);
+  EXPECT_EQ(*with("1"), true);
+  const auto wrong = with("true");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "INFENG_TOKEN_CACHE: expected 0 or 1, found \"true\"");
+  EXPECT_EQ(wrong.error().code, ErrorCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace inferno

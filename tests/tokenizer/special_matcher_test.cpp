@@ -69,5 +69,26 @@ TEST(SpecialMatcher, ThousandsOfTokensAndAMegabyteOfNearMisses) {
   for (const int32_t id : ids) ASSERT_FALSE((*t)->is_special(id));
 }
 
+TEST(SpecialMatcher, AMatchIsSettledOnceNoTextCanChangeIt) {
+  TinyVocabulary v = byte_level_vocabulary();
+  for (const char* token : {"<a>", "<a>bcd"}) v.add(token, TokenType::kUserDefined);
+  const std::vector<std::byte> image = v.image();
+  const auto file = gguf::File::from_memory(image, "tiny.gguf");
+  const auto vocabulary = Vocabulary::load(*file);
+  ASSERT_TRUE(vocabulary);
+  const SpecialMatcher matcher(*vocabulary, {TokenType::kUserDefined});
+  const auto length = [&](std::string_view text) {
+    const auto settled = matcher.find_settled(text, 0);
+    EXPECT_EQ(settled.before, 1u) << text;
+    return settled.match ? settled.match->length : 0;
+  };
+  EXPECT_EQ(length("x"), 0u);
+  EXPECT_EQ(length("x<a"), 0u);
+  EXPECT_EQ(length("x<a>"), 0u) << "it may become <a>bcd";
+  EXPECT_EQ(length("x<a>bc"), 0u);
+  EXPECT_EQ(length("x<a>bx"), 3u);
+  EXPECT_EQ(length("x<a>bcd"), 6u);
+}
+
 }  // namespace
 }  // namespace inferno::tokenizer

@@ -64,8 +64,9 @@ void expect_exact(const std::shared_ptr<const Tokenizer>& tokenizer, int n_texts
 }
 
 TinyVocabulary with_more_specials(TinyVocabulary vocabulary) {
-  vocabulary.add("<thinker>", TokenType::kUserDefined);
-  vocabulary.add("  ", TokenType::kUserDefined);
+  for (const char* token : {"<thinker>", "<think><", "  ", "<a", "a<|e", "\n\n"}) {
+    vocabulary.add(token, TokenType::kUserDefined);
+  }
   return vocabulary;
 }
 
