@@ -10,7 +10,7 @@
 namespace inferno::test {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "tokenize", "logits", "completion"};
+constexpr const char* kCommands[] = {"generate", "inspect", "tokenize", "logits", "bench", "completion"};
 constexpr const char* kLinks[] = {"model-generate", "gguf-inspect", "tokenizer-demo"};
 
 void expect_help(const Finished& finished, const std::string& usage) {
