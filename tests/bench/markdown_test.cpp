@@ -59,7 +59,7 @@ TEST(Markdown, HasTheTablesOfTheSeedsLog) {
                                "| short     | 863.1 | 434.5 | 218.0 |\n"))
       << text;
   EXPECT_EQ(
-      table_below(text, "KV cache memory (MB) and peak memory of the process (GiB)").substr(0, 95),
+      table_below(text, "KV cache memory (MB) and peak memory of the process (GiB)").substr(0, 96),
       "| Config  | Alpha cache | Alpha peak | Beta cache | Beta peak | Gamma cache | Gamma peak |\n|----");
 }
 
