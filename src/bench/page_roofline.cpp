@@ -38,7 +38,7 @@ void add_dot(std::vector<Dot>& dots, const std::string& key, const char* phase, 
   std::string label = fmt::format("{} {}", key, phase);
   if (figures->of_ceiling) {
     tooltip += fmt::format(", {:.1f} % of {}", figures->of_ceiling->pct, figures->of_ceiling->ceiling);
-    label += fmt::format(" {:.0f} %", figures->of_ceiling->pct);
+    label += fmt::format(" {:.3g} %", figures->of_ceiling->pct);
   }
   dots.push_back({{figures->flops_per_byte, figures->gflop_per_s}, series, label, tooltip});
 }

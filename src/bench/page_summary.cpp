@@ -82,8 +82,8 @@ std::string report_tables(const Report& report, const std::string& name) {
                      "… as the seed counts", "TTFT ms", "Step P50 ms", "P95", "P99"},
                     speed, 1) +
          html_table("Ceilings, traffic and shares of the wall time",
-                    {"Config", "Prefill", "Decode", "Decode GB/s", "MB/token", "Prefill %", "Decode %",
-                     "Sampling %", "Detok %", "Other %", "KV MB"},
+                    {"Config", "Prefill of ceiling", "Decode of ceiling", "Decode GB/s", "MB/token",
+                     "Prefill time %", "Decode time %", "Sampling %", "Detok %", "Other %", "KV MB"},
                     cost, 1);
 }
 

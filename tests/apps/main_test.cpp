@@ -10,8 +10,9 @@
 namespace inferno::test {
 namespace {
 
-constexpr const char* kCommands[] = {"generate", "inspect", "tokenize", "logits", "synthesize", "completion"};
-constexpr const char* kLinks[] = {"model-generate", "gguf-inspect", "tokenizer-demo"};
+constexpr const char* kCommands[] = {"generate",   "inspect",  "tokenize", "logits",
+                                     "synthesize", "ceilings", "bench",    "completion"};
+constexpr const char* kLinks[] = {"model-generate", "gguf-inspect", "tokenizer-demo", "bench-generation"};
 
 void expect_help(const Finished& finished, const std::string& usage) {
   EXPECT_EQ(finished.exit_code, 0);

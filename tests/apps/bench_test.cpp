@@ -1,0 +1,127 @@
+// `inferno bench`: compare and report as their users call them.
+#include <gtest/gtest.h>
+
+#include "bench/log.h"
+#include "bench/report_json.h"
+#include "support/bench_reports.h"
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+class Bench : public testing::Test {
+ protected:
+  std::string path(const std::string& name) const { return (dir_ / name).string(); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  std::string report(const std::string& name, int us) const {
+    const std::vector<microseconds> steps = {microseconds(us), microseconds(us + 1), microseconds(us + 2)};
+    return write(name, bench::to_json(make_report("tiny-1b", steps)));
+  }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(dir_), {}));
+  }
+
+  std::filesystem::path dir_ = scratch_dir("bench");
+};
+
+TEST_F(Bench, CompareExitsWithOneOnARegressionBeyondTheGate) {
+  const std::string a = report("a.json", 1000);
+  const std::string b = report("b.json", 1050);
+  const Finished failed = run_program("inferno", "bench compare " + a + " " + b);
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_EQ(failed.err, "");
+  EXPECT_NE(failed.out.find("| slower |"), std::string::npos) << failed.out;
+  EXPECT_NE(failed.out.find("regression: short: decode tok/s is 4.8 % worse"), std::string::npos)
+      << failed.out;
+  EXPECT_TRUE(failed.out.ends_with("gate of 3 %: failed\n")) << failed.out;
+  EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + b + " --gate 6%").exit_code, 0);
+  EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + b + " --gate 6").exit_code, 0);
+  EXPECT_EQ(run_program("inferno", "bench compare " + b + " " + a + " --gate 0%").exit_code, 0);
+  EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + a).exit_code, 0);
+}
+
+TEST_F(Bench, CompareRefusesWhatCannotBeCompared) {
+  const std::string a = report("a.json", 1000);
+  const std::string other = write("other.json", bench::to_json(make_report("another")));
+  const Finished refused = run_program("inferno", "bench compare " + a + " " + other);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("cannot compare: the model"), std::string::npos) << refused.err;
+  EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + path("nothing.json")).exit_code, 1);
+  const Finished damaged = run_program("inferno", "bench compare " + a + " " + write("x.json", "{"));
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_NE(damaged.err.find(path("x.json") + ": expected JSON"), std::string::npos) << damaged.err;
+  EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + a + " --gate much").exit_code, 2);
+  EXPECT_EQ(run_program("inferno", "bench compare " + a).exit_code, 2);
+}
+
+TEST_F(Bench, ReportMakesAPage) {
+  const std::string log = path("log.jsonl");
+  ASSERT_TRUE(bench::append_to_log(log, bench::log_entry(make_report())).ok());
+  std::ofstream(log, std::ios::app) << "no entry\n";
+  const std::string files =
+      report("a.json", 1000) + " " + write("ladder.json", bench::to_json(make_ladder()));
+  const Finished made =
+      run_program("inferno", "bench report " + files + " -o " + path("page.html") + " --log " + log);
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  EXPECT_EQ(made.out, "");
+  EXPECT_NE(made.err.find("log.jsonl:2: expected JSON"), std::string::npos) << made.err;
+  const std::string page = read_file(path("page.html"));
+  for (const char* id : {"summary", "ladder", "steps", "roofline", "history", "warnings"}) {
+    EXPECT_NE(page.find(fmt::format("<section id='{}'", id)), std::string::npos) << id;
+  }
+}
+
+TEST_F(Bench, ReportMakesTables) {
+  const std::string now = report("now.json", 1000);
+  const std::string before = report("before.json", 2000);
+  const std::string ladder = write("ladder.json", bench::to_json(make_ladder()));
+  const Finished made = run_program(
+      "inferno", "bench report " + now + " " + ladder + " -o " + path("tables.md") + " --previous " + before);
+  EXPECT_EQ(made.exit_code, 0) << made.err;
+  const std::string tables = read_file(path("tables.md"));
+  EXPECT_NE(tables.find("### E2E throughput (tok/s)"), std::string::npos);
+  EXPECT_NE(tables.find(" 2.00x |"), std::string::npos) << tables;
+  EXPECT_NE(tables.find("### Ladder of tiny-1b"), std::string::npos);
+}
+
+TEST_F(Bench, NoHalfFileIsLeft) {
+  const std::string a = report("a.json", 1000);
+  EXPECT_EQ(run_program("inferno", "bench report " + a + " -o " + path("nowhere/page.html")).exit_code, 1);
+  EXPECT_EQ(run_program("inferno", "bench report " + a + " missing.json -o " + path("page.html")).exit_code,
+            1);
+  EXPECT_EQ(run_program("inferno", "bench report " + a + " --log missing -o " + path("page.html")).exit_code,
+            1);
+  EXPECT_EQ(run_program("inferno", "bench report " + a + " -o " + path("page.pdf")).exit_code, 2);
+  EXPECT_EQ(run_program("inferno", "bench report -o " + path("page.html")).exit_code, 2);
+  EXPECT_EQ(run_program("inferno", "bench report " + a).exit_code, 2);
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(Bench, UnknownCommandsGetTheNearestName) {
+  const Finished finished = run_program("inferno", "bench comprae a b");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("error: \"comprae\" is not a command of inferno bench; did you mean compare?"),
+            std::string::npos)
+      << finished.err;
+  EXPECT_EQ(run_program("inferno", "bench").exit_code, 2);
+  const Finished option = run_program("inferno", "bench compare a b --gaet 3");
+  EXPECT_EQ(option.exit_code, 2);
+  EXPECT_NE(option.err.find("did you mean --gate?"), std::string::npos) << option.err;
+  EXPECT_NE(option.err.find("`inferno bench compare --help`"), std::string::npos) << option.err;
+}
+
+TEST_F(Bench, HelpShowsUsage) {
+  for (const char* command : {"bench compare", "bench report"}) {
+    const Finished help = run_program("inferno", std::string(command) + " --help");
+    EXPECT_EQ(help.exit_code, 0);
+    EXPECT_NE(help.out.find("usage: "), std::string::npos);
+    EXPECT_NE(help.out.find("\nExample"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace inferno::test

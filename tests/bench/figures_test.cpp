@@ -1,0 +1,165 @@
+#include "bench/figures.h"
+
+#include <gtest/gtest.h>
+
+#include "support/bench_reports.h"
+
+namespace inferno::test {
+namespace {
+
+using bench::Bound;
+
+// Three tokens: 10 ms of prefill, passes of 4 and 6 ms, 1 ms of sampling a token, 0.5 ms of text a token.
+bench::Trial three_tokens() {
+  bench::Trial trial;
+  trial.prefill = milliseconds(10);
+  trial.decode = milliseconds(10);
+  trial.sampling = milliseconds(3);
+  trial.detokenization = microseconds(1500);
+  trial.other = microseconds(500);
+  trial.wall = milliseconds(25);
+  trial.ttft = milliseconds(11);
+  trial.steps = {microseconds(5500), microseconds(7500)};
+  trial.generated_tokens = 3;
+  trial.prefill_cost = {
+      .weight_bytes = 100'000'000, .kv_bytes = 0, .activation_bytes = 0, .flops = 2'400'000'000};
+  trial.decode_cost = {.weight_bytes = 160'000'000,
+                       .kv_bytes = 30'000'000,
+                       .activation_bytes = 10'000'000,
+                       .flops = 300'000'000};
+  return trial;
+}
+
+bench::ConfigResult result_of(std::vector<bench::Trial> trials) {
+  bench::ConfigResult result;
+  result.prompt_tokens = 20;
+  result.trials = std::move(trials);
+  return result;
+}
+
+TEST(Figures, FollowFromATrialWorkedOutByHand) {
+  const auto f = bench::figures(result_of({three_tokens()}), make_setting());
+  ASSERT_TRUE(f);
+  EXPECT_EQ(f->generated_tokens, 3);
+  EXPECT_DOUBLE_EQ(f->wall_s.p50, 0.025);
+  EXPECT_DOUBLE_EQ(f->ttft_ms.p50, 11);
+  EXPECT_DOUBLE_EQ(f->prompt_tps.p50, 2000);
+  EXPECT_DOUBLE_EQ(f->e2e_tps.p50, 120);                    // 3 / 25 ms
+  EXPECT_DOUBLE_EQ(f->decode_tps->p50, 2 / 0.013);          // 2 tokens, 5.5 + 7.5 ms
+  EXPECT_DOUBLE_EQ(f->decode_forward_tps->p50, 2 / 0.010);  // the passes alone
+  EXPECT_DOUBLE_EQ(f->decode_seed_tps->p50, 3 / 0.010);     // N instead of N - 1
+  EXPECT_DOUBLE_EQ(f->step_ms->mean, 6.5);
+  EXPECT_DOUBLE_EQ(f->step_ms->min, 5.5);
+  EXPECT_DOUBLE_EQ(f->step_ms->max, 7.5);
+  EXPECT_DOUBLE_EQ(f->bytes_per_token, 100e6);
+  EXPECT_DOUBLE_EQ(f->decode->gb_per_s, 20);
+  EXPECT_DOUBLE_EQ(f->decode->gflop_per_s, 30);
+  EXPECT_DOUBLE_EQ(f->decode->flops_per_byte, 1.5);
+}
+
+TEST(Figures, SharesSumToOne) {
+  const auto f =
+      bench::figures(result_of({three_tokens(), make_trial(64, 64, microseconds(777))}), make_setting());
+  const bench::Shares& s = f->shares;
+  EXPECT_NEAR(s.prefill + s.decode + s.sampling + s.detokenization + s.other, 1, 1e-12);
+  const auto one = bench::figures(result_of({three_tokens()}), make_setting());
+  EXPECT_DOUBLE_EQ(one->shares.prefill, 0.4);
+  EXPECT_DOUBLE_EQ(one->shares.sampling, 0.12);
+  EXPECT_DOUBLE_EQ(one->shares.detokenization, 0.06);
+}
+
+TEST(Figures, NameTheCeilingThatBinds) {
+  // 40 GB/s: 200 MB take 5 ms, of 10. 300 G int8/s: 300 M operations take 1 ms.
+  const auto f = bench::figures(result_of({three_tokens()}), make_setting());
+  EXPECT_EQ(f->decode->of_ceiling->bound, Bound::kMemory);
+  EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
+  EXPECT_EQ(f->decode->of_ceiling->ceiling, "40.0 GB/s read");
+  // 100 MB take 2.5 ms; 2.4 G operations 8 ms, of 10.
+  EXPECT_EQ(f->prefill->of_ceiling->bound, Bound::kArithmetic);
+  EXPECT_DOUBLE_EQ(f->prefill->of_ceiling->pct, 80);
+  EXPECT_EQ(f->prefill->of_ceiling->ceiling, "300.0 G int8/s");
+  EXPECT_FALSE(f->prefill->of_ceiling->partial);
+}
+
+TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {
+  bench::Setting setting = make_setting();
+  setting.ceilings.peaks = {{"fp32", "a", 2, 100},
+                            {"bf16", "a", 2, 200},
+                            {"fp16", "a", 2, 90},
+                            {"int8", "a", 2, 400},
+                            {"int8", "a", 1, 900}};
+  const auto limit = [&](const char* dtype) {
+    setting.dtype = dtype;
+    const bench::Limits limits = bench::limits(setting);
+    return fmt::format("{} {}", limits.arithmetic, limits.gops.value_or(0));
+  };
+  EXPECT_EQ(limit("F32"), "fp32 100");
+  EXPECT_EQ(limit("BF16"), "bf16 200");
+  EXPECT_EQ(limit("F16"), "fp32 100");
+  EXPECT_EQ(limit("Q4_K"), "int8 400");
+}
+
+TEST(Figures, WithoutCeilingsThereIsNoShareAndWithOneItIsPartial) {
+  bench::Setting setting = make_setting();
+  setting.ceilings.peaks.clear();
+  const auto one = bench::figures(result_of({three_tokens()}), setting);
+  EXPECT_EQ(one->prefill->of_ceiling->bound, Bound::kMemory);
+  EXPECT_DOUBLE_EQ(one->prefill->of_ceiling->pct, 25);
+  EXPECT_TRUE(one->prefill->of_ceiling->partial);
+  setting.ceilings = {};
+  const auto none = bench::figures(result_of({three_tokens()}), setting);
+  EXPECT_FALSE(none->prefill->of_ceiling);
+  EXPECT_FALSE(none->decode->of_ceiling);
+  EXPECT_DOUBLE_EQ(none->decode->gb_per_s, 20);
+}
+
+TEST(Figures, QuartilesAreOverTrialsAndStepsOverAllTrials) {
+  const auto f = bench::figures(
+      make_result("short", {microseconds(1000), microseconds(3000), microseconds(2000)}), make_setting());
+  EXPECT_EQ(f->decode_tps->n, 3u);
+  EXPECT_NEAR(f->decode_tps->p50, 500, 1e-9);
+  EXPECT_NEAR(f->decode_tps->p25, (1000.0 / 3 + 500) / 2, 1e-9);
+  EXPECT_NEAR(f->decode_tps->p75, 750, 1e-9);
+  EXPECT_EQ(f->step_ms->n, 3u * 63);
+  EXPECT_DOUBLE_EQ(f->step_ms->p99, 3);
+}
+
+TEST(Figures, WhatWasNotMeasuredIsAbsent) {
+  EXPECT_FALSE(bench::figures(result_of({}), make_setting()));
+  bench::Trial one_token = three_tokens();
+  one_token.steps.clear();
+  one_token.decode = milliseconds(0);
+  one_token.generated_tokens = 1;
+  const auto f = bench::figures(result_of({one_token}), make_setting());
+  EXPECT_FALSE(f->decode_tps);
+  EXPECT_FALSE(f->decode_forward_tps);
+  EXPECT_FALSE(f->decode_seed_tps);
+  EXPECT_FALSE(f->step_ms);
+  EXPECT_FALSE(f->decode);
+  EXPECT_EQ(f->bytes_per_token, 0);
+  EXPECT_TRUE(bench::figures(result_of({bench::Trial{}}), make_setting()));
+}
+
+// The seed's log: layers, key-value heads and head size of its three models; MB of short, medium, prefill
+// and long.
+TEST(Figures, KvCacheBytesReproduceTheSeedsRows) {
+  struct Row {
+    int64_t layers, kv_heads, head_dim;
+    const char* mb;
+  };
+  for (const Row& row : {Row{16, 8, 64, "4.2 16.8 35.7 67.1"}, Row{28, 8, 128, "14.7 58.7 124.8 234.9"},
+                         Row{26, 1, 256, "3.4 13.6 29.0 54.5"}}) {
+    std::string mb;
+    for (const int64_t tokens : {64 + 64, 256 + 256, 1024 + 64, 1024 + 1024}) {
+      const uint64_t bytes =
+          bench::kv_cache_bytes(row.layers, row.kv_heads, row.head_dim, DType::kF16, tokens);
+      mb += fmt::format("{}{:.1f}", mb.empty() ? "" : " ", static_cast<double>(bytes) / 1e6);
+    }
+    EXPECT_EQ(mb, row.mb);
+  }
+  EXPECT_EQ(bench::kv_cache_bytes(1, 1, 64, DType::kF32, 1), 512u);
+  EXPECT_EQ(bench::kv_cache_bytes(1, 1, 64, DType::kQ8_0, 1), 2u * 68);
+}
+
+}  // namespace
+}  // namespace inferno::test

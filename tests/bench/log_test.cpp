@@ -1,0 +1,83 @@
+#include "bench/log.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/bench_reports.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+TEST(BenchLog, ALineHoldsTheMediansOfARun) {
+  const bench::LogEntry entry = bench::log_entry(make_report());
+  const std::string line = bench::to_json_line(entry);
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+  const auto read = bench::log_entry_from_json(line);
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(bench::to_json_line(*read), line);
+  EXPECT_EQ(read->model, "tiny-1b");
+  EXPECT_EQ(read->git_revision, "0123abc");
+  EXPECT_EQ(read->threads, 2u);
+  ASSERT_EQ(read->configs.size(), 2u);
+  EXPECT_NEAR(*read->configs[0].decode_tps, 1e6 / 1100, 1e-9);
+  EXPECT_TRUE(read->configs[0].decode_pct_of_ceiling);
+  EXPECT_EQ(read->configs[0].decode_bound, "memory");
+}
+
+TEST(BenchLog, GrowsByWholeLines) {
+  const auto path = (scratch_dir("bench_log") / "new" / "folder" / "log.jsonl").string();
+  const bench::LogEntry entry = bench::log_entry(make_report());
+  for (int i = 0; i < 2; ++i) {
+    const Status status = bench::append_to_log(path, entry);
+    ASSERT_TRUE(status.ok()) << status.error().message;
+  }
+  EXPECT_EQ(read_file(path), bench::to_json_line(entry) + bench::to_json_line(entry));
+}
+
+TEST(BenchLog, WritersDoNotMixTheirLines) {
+  const auto path = (scratch_dir("bench_log_threads") / "log.jsonl").string();
+  const bench::LogEntry entry = bench::log_entry(make_report());
+  std::vector<std::thread> writers;
+  for (int i = 0; i < 4; ++i) {
+    writers.emplace_back([&] {
+      for (int j = 0; j < 10; ++j) EXPECT_TRUE(bench::append_to_log(path, entry).ok());
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  const auto log = bench::read_log(path).value();
+  EXPECT_EQ(log.entries.size(), 40u);
+  EXPECT_TRUE(log.warnings.empty());
+}
+
+TEST(BenchLog, ForeignLinesAreNamedAndLeftOut) {
+  const auto path = (scratch_dir("bench_log_foreign") / "log.jsonl").string();
+  const std::string line = bench::to_json_line(bench::log_entry(make_report()));
+  std::ofstream(path) << "# a comment\n" << line << "\n  \n{\"model\":7}\n" << line << "{\"cut\":";
+  // What was left without its end stays a line of its own.
+  ASSERT_TRUE(bench::append_to_log(path, bench::log_entry(make_report())).ok());
+  const auto log = bench::read_log(path).value();
+  EXPECT_EQ(log.entries.size(), 3u);
+  ASSERT_EQ(log.warnings.size(), 3u);
+  EXPECT_EQ(log.warnings[0], path + ":1: expected JSON, found none at byte 1");
+  EXPECT_EQ(log.warnings[1], path + ":5: timestamp: expected a string, found nothing");
+  EXPECT_TRUE(log.warnings[2].starts_with(path + ":7: "));
+}
+
+TEST(BenchLog, WhatCannotBeWrittenIsAnError) {
+  const auto dir = scratch_dir("bench_log_errors");
+  std::ofstream(dir / "file") << "x";
+  const bench::LogEntry entry = bench::log_entry(make_report());
+  for (const std::string& path :
+       {dir.string(), (dir / "file" / "log.jsonl").string(), std::string("/dev/full")}) {
+    const Status status = bench::append_to_log(path, entry);
+    ASSERT_FALSE(status.ok()) << path;
+    EXPECT_EQ(status.error().code, ErrorCode::kIo);
+    EXPECT_TRUE(status.error().message.starts_with(path + ": cannot")) << status.error().message;
+  }
+  EXPECT_FALSE(bench::read_log((dir / "nothing").string()).ok());
+}
+
+}  // namespace
+}  // namespace inferno::test

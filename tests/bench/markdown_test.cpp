@@ -1,0 +1,129 @@
+#include "bench/markdown.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "bench/markdown_table.h"
+#include "support/bench_reports.h"
+
+namespace inferno::test {
+namespace {
+
+// The table below a heading, paragraphs between skipped.
+std::string table_below(const std::string& text, const std::string& heading) {
+  std::istringstream lines(text.substr(std::min(text.find("### " + heading + "\n"), text.size())));
+  std::string table;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('|')) table += line + "\n";
+    if (!line.starts_with('|') && !table.empty()) break;
+  }
+  return table;
+}
+
+std::vector<bench::Report> three_models() {
+  std::vector<bench::Report> reports;
+  for (const auto& [model, us] :
+       {std::pair{"Alpha", 1000}, std::pair{"Beta", 2000}, std::pair{"Gamma", 4000}}) {
+    bench::Report report{make_setting(model), {}};
+    for (const bench::Config& config : bench::configs()) {
+      report.results.push_back(make_result(config.key.c_str(), {microseconds(us)}));
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+TEST(Markdown, HasTheTablesOfTheSeedsLog) {
+  const std::string text = bench::markdown(three_models());
+  EXPECT_EQ(table_below(text, "Per-step decode latency (ms)"),
+            "| Config    | Alpha P50 | Alpha P95 | Beta P50 | Beta P95 | Gamma P50 | Gamma P95 |\n"
+            "|-----------|----------:|----------:|---------:|---------:|----------:|----------:|\n"
+            "| short     |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n"
+            "| medium    |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n"
+            "| prefill   |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n"
+            "| decode    |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n"
+            "| long      |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n"
+            "| sampled   |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n"
+            "| full-pipe |       1.0 |       1.0 |      2.0 |      2.0 |       4.0 |       4.0 |\n");
+  EXPECT_EQ(table_below(text, "TTFT / prefill (ms)"),
+            "| Config  | Alpha | Beta | Gamma |\n"
+            "|---------|------:|-----:|------:|\n"
+            "| short   |  10.1 | 20.2 |  40.4 |\n"
+            "| medium  |  10.1 | 20.2 |  40.4 |\n"
+            "| prefill |  10.1 | 20.2 |  40.4 |\n"
+            "| long    |  10.1 | 20.2 |  40.4 |\n");
+  EXPECT_TRUE(table_below(text, "E2E throughput (tok/s)")
+                  .starts_with("| Config    | Alpha |  Beta | Gamma |\n"
+                               "|-----------|------:|------:|------:|\n"
+                               "| short     | 863.1 | 434.5 | 218.0 |\n"))
+      << text;
+  EXPECT_EQ(
+      table_below(text, "KV cache memory (MB) and peak memory of the process (GiB)").substr(0, 96),
+      "| Config  | Alpha cache | Alpha peak | Beta cache | Beta peak | Gamma cache | Gamma peak |\n|----");
+}
+
+TEST(Markdown, ShowsDecodeByEveryDefinition) {
+  const std::string text = bench::markdown(three_models());
+  // 64 tokens over 63 passes of 0.85 ms; 63 steps of 1 ms; 63 passes of 0.85 ms.
+  EXPECT_NE(table_below(text, "Decode throughput (tok/s)").find("| short     | 1195.1 |"), std::string::npos)
+      << text;
+  EXPECT_NE(table_below(text, "Decode throughput without the first token (tok/s)")
+                .find("| short     |      1000.0 |        1176.5 |"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Markdown, ShowsCeilingsAndSharesOfTime) {
+  const std::string text = bench::markdown(three_models());
+  EXPECT_NE(table_below(text, "Share of the ceiling that binds (%)").find("memory"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("ceilings: 40.0 GB/s read, 300.0 G int8 operations/s"), std::string::npos) << text;
+  EXPECT_NE(table_below(text, "Where the wall time goes (%)").find("Alpha detok"), std::string::npos) << text;
+}
+
+TEST(Markdown, ComparesWithThePreviousReportOfTheSameModel) {
+  const std::vector<bench::Report> now = {make_report("Alpha", {microseconds(500)}), make_report("Beta")};
+  std::vector<bench::Report> before = {make_report("Alpha", {microseconds(1000)})};
+  before[0].setting.git_revision = "0ld";
+  const std::string text = bench::markdown(now, before);
+  EXPECT_EQ(table_below(text, "Speedup vs 0ld"),
+            "| Model          | Previous decode |       Decode | Speedup | Step latency reduction |\n"
+            "|----------------|----------------:|-------------:|--------:|-----------------------:|\n"
+            "| Alpha (medium) |    1181.1 tok/s | 2362.2 tok/s |   2.00x |    1.0ms → 0.5ms (50%) |\n");
+  EXPECT_EQ(bench::markdown(now).find("Speedup"), std::string::npos);
+}
+
+TEST(Markdown, LabelsWhatItIs) {
+  bench::Report report = make_report();
+  report.results[0].peak_gpu_bytes = uint64_t{2} << 30;
+  report.results[0].cut = true;
+  report.results[1].trials.clear();
+  report.setting.ceilings.peaks.clear();
+  const std::string text = bench::markdown({&report, 1});
+  EXPECT_NE(text.find("peak GPU allocation (GiB)"), std::string::npos);
+  EXPECT_NE(text.find("**tiny-1b, short**: cut by the time limit: 3 trials of 64"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("other ceiling was not measured"), std::string::npos) << text;
+  EXPECT_NE(text.find("| medium |"), std::string::npos);
+}
+
+TEST(Markdown, ColumnsAreNamedApart) {
+  std::vector<bench::Report> reports = {make_report(), make_report()};
+  reports[1].setting.dtype = "F16";
+  EXPECT_EQ(bench::column_names(reports), (std::vector<std::string>{"tiny-1b Q8_0", "tiny-1b F16"}));
+  reports[1].setting.dtype = "Q8_0";
+  const auto names = bench::column_names(reports);
+  EXPECT_TRUE(names[0].ends_with(" #1") && names[1].ends_with(" #2")) << names[0];
+}
+
+TEST(MarkdownTable, EscapesCells) {
+  bench::MarkdownTable table({{"a|b", bench::MarkdownTable::Align::kLeft}});
+  table.add_row({"x\n\x1b|"});
+  EXPECT_EQ(table.text(), "| a\\|b        |\n|-------------|\n| x\\x0a\\x1b\\| |\n");
+  EXPECT_EQ(bench::fixed(std::nullopt, 1), "—");
+  EXPECT_EQ(bench::fixed(std::numeric_limits<double>::infinity(), 1), "—");
+}
+
+}  // namespace
+}  // namespace inferno::test

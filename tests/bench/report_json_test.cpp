@@ -1,0 +1,196 @@
+#include "bench/report_json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "bench/html.h"
+#include "bench/json_reader.h"
+#include "bench/markdown.h"
+#include "bench/measurements.h"
+#include "support/bench_reports.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+using nlohmann::json;
+
+json config_of(const bench::Report& report) {
+  return json::parse(bench::to_json(report)).at("configs").at(0);
+}
+
+TEST(ReportJson, HasTheSeedsKeysWithTheSeedsMeaning) {
+  const json config = config_of(make_report());
+  for (const char* key : {"use_kv_cache",
+                          "config_name",
+                          "model",
+                          "dtype",
+                          "device",
+                          "gpu_name",
+                          "prompt_tokens",
+                          "generated_tokens",
+                          "temperature",
+                          "top_k",
+                          "top_p",
+                          "repetition_penalty",
+                          "seed",
+                          "trials",
+                          "ttft_median_ms",
+                          "prompt_throughput_median_tps",
+                          "decode_throughput_median_tps",
+                          "e2e_throughput_tps",
+                          "per_step_latency_mean_ms",
+                          "per_step_latency_p50_ms",
+                          "per_step_latency_p95_ms",
+                          "per_step_latency_p99_ms",
+                          "per_step_latency_min_ms",
+                          "per_step_latency_max_ms",
+                          "wall_time_median_s",
+                          "cache_memory_mb",
+                          "post_load_gpu_gb",
+                          "post_load_gpu_reserved_gb",
+                          "end_gpu_memory_gb",
+                          "end_gpu_reserved_gb",
+                          "peak_gpu_memory_gb",
+                          "peak_gpu_reserved_gb",
+                          "engine_version",
+                          "cuda_version",
+                          "timestamp"}) {
+    EXPECT_TRUE(config.contains(key)) << key;
+  }
+  EXPECT_EQ(config.at("config_name"), "short-greedy");
+  EXPECT_EQ(config.at("device"), "cpu");
+  EXPECT_TRUE(config.at("gpu_name").is_null());
+  EXPECT_TRUE(config.at("top_k").is_null());
+  EXPECT_EQ(config.at("trials"), 3);
+  EXPECT_EQ(config.at("generated_tokens"), 64);
+  EXPECT_NEAR(config.at("cache_memory_mb").get<double>(), 4.2, 0.01);
+  // 64 tokens over 63 passes of 0.935 ms.
+  EXPECT_NEAR(config.at("decode_throughput_median_tps").get<double>(), 64 / (63 * 0.935e-3), 1e-6);
+  EXPECT_NEAR(config.at("per_step_latency_p50_ms").get<double>(), 1.1, 1e-9);
+}
+
+TEST(ReportJson, HasOurKeys) {
+  const json config = config_of(make_report());
+  for (const char* key :
+       {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling", "decode_gb_per_s",
+        "git_revision", "quartiles", "kv_type", "parts", "bytes_per_token", "raw_trials"}) {
+    EXPECT_TRUE(config.contains(key)) << key;
+  }
+  double sum = 0;
+  for (const auto& [part, share] : config.at("parts").items()) sum += share.get<double>();
+  EXPECT_NEAR(sum, 1, 1e-12);
+  EXPECT_EQ(config.at("ceilings").at("arithmetic"), "int8");
+  EXPECT_EQ(config.at("raw_trials").size(), 3u);
+}
+
+TEST(ReportJson, SampledConfigurationsAreTyped) {
+  bench::Report report = make_report();
+  report.results = {make_result("full-pipe", {microseconds(1000)})};
+  const json config = config_of(report);
+  EXPECT_EQ(config.at("temperature").dump(), "0.8");
+  EXPECT_EQ(config.at("top_k"), 50);
+  EXPECT_EQ(config.at("top_p").dump(), "0.9");
+  EXPECT_EQ(config.at("repetition_penalty").dump(), "1.1");
+}
+
+TEST(ReportJson, WhatIsReadBackRendersTheSame) {
+  bench::Report report = make_report();
+  report.setting.use_kv_cache = false;
+  report.setting.git_revision = "";
+  report.results[1].cut = true;
+  report.results[1].peak_gpu_bytes = 5;
+  report.results.push_back(make_result("full-pipe", {}));
+  const std::string text = bench::to_json(report);
+  const auto again = bench::report_from_json(text);
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(bench::to_json(*again), text);
+  EXPECT_EQ(bench::markdown({&*again, 1}), bench::markdown({&report, 1}));
+  EXPECT_EQ(bench::html({{*again}, {}, {}, {}}), bench::html({{report}, {}, {}, {}}));
+}
+
+TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
+  const auto refusal = [](const char* pointer, const json& value) {
+    json report = json::parse(bench::to_json(make_report()));
+    report[json::json_pointer(pointer)] = value;
+    const auto read = bench::report_from_json(report.dump());
+    EXPECT_FALSE(read.ok()) << pointer;
+    return read.ok() ? "" : read.error().message;
+  };
+  EXPECT_EQ(refusal("/model", 7), "model: expected a string, found 7");
+  EXPECT_EQ(refusal("/use_kv_cache", nullptr), "use_kv_cache: expected true or false, found nothing");
+  EXPECT_EQ(refusal("/configs", 3), "configs: expected an array of objects, found 3");
+  EXPECT_EQ(refusal("/configs/1", "x"), "configs[1]: expected an object, found \"x\"");
+  EXPECT_EQ(refusal("/configs/1/raw_trials/0/generated_tokens", 3),
+            "configs[1].raw_trials[0].generated_tokens: expected one more than there are steps, found 3");
+  EXPECT_EQ(refusal("/configs/0/raw_trials/2/other_ns", 1).substr(0, 64),
+            "configs[0].raw_trials[2].wall_ns: expected the sum of the five p");
+  EXPECT_NE(refusal("/configs/0/raw_trials/0/wall_ns", -1), "");
+  EXPECT_NE(refusal("/configs/0/raw_trials/0/wall_ns", 1.5), "");
+  EXPECT_NE(refusal("/configs/0/raw_trials/0/step_ns/5", uint64_t{1} << 63), "");
+  EXPECT_NE(refusal("/ceilings/clock_ghz", 1e300), "");
+  EXPECT_NE(refusal("/ceilings/read_gb_per_s", json::array({"fast"})), "");
+}
+
+TEST(ReportJson, WhateverReplacesAnyValueIsReadOrRefused) {
+  const json report =
+      json::parse(bench::to_json({make_setting(), {make_result("short", {microseconds(900)})}}));
+  const json flat = report.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    if (pointer.find("/step_ns/") != std::string::npos && pointer.back() != '3') continue;
+    for (const json& hostile : {json(nullptr), json(-1), json("\x1b[2J"), json::object(), json::array({1}),
+                                json(1e30), json(uint64_t{1} << 60), json(true)}) {
+      json changed = report;
+      changed[json::json_pointer(pointer)] = hostile;
+      const auto read = bench::report_from_json(changed.dump());
+      if (!read.ok()) {
+        EXPECT_EQ(read.error().code, ErrorCode::kInvalidFile);
+        EXPECT_EQ(read.error().message.find('\x1b'), std::string::npos);
+        continue;
+      }
+      EXPECT_FALSE(bench::markdown({&*read, 1}).empty());
+      EXPECT_EQ(bench::html({{*read}, {}, {}, {}}).find('\x1b'), std::string::npos);
+    }
+  }
+}
+
+TEST(ReportJson, WhatIsNoJsonIsRefused) {
+  for (const std::string text : {"", "{", "[]", "null", "{\"configs\":1e999}", "\xff\xfe", "{} {}"}) {
+    const auto read = bench::report_from_json(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_EQ(read.error().code, ErrorCode::kInvalidFile);
+  }
+  EXPECT_NE(bench::report_from_json(std::string(100'000, '[')).error().message.find("nested"),
+            std::string::npos);
+  EXPECT_NE(bench::report_from_json(std::string((64u << 20) + 1, ' ')).error().message.find("at most"),
+            std::string::npos);
+}
+
+TEST(ReportJson, FileNamesAreSlugs) {
+  bench::Setting setting = make_setting("org/Name-1B");
+  EXPECT_EQ(bench::report_file_name(setting), "org_Name-1B_Q8_0_quick_kvcache.json");
+  setting.use_kv_cache = false;
+  setting.model = "../../etc/my model\n";
+  EXPECT_EQ(bench::report_file_name(setting), "etc_my-model_Q8_0_quick_nocache.json");
+  EXPECT_EQ(bench::slug(""), "model");
+  EXPECT_EQ(bench::slug("..."), "model");
+  EXPECT_EQ(bench::slug(std::string(1000, 'a')).size(), 80u);
+}
+
+TEST(ReportJson, IsWrittenWholeIntoAFolderThatIsMade) {
+  const auto dir = scratch_dir("report_json");
+  const auto path = bench::write_report((dir / "a" / "b").string(), make_report());
+  ASSERT_TRUE(path.ok()) << path.error().message;
+  EXPECT_EQ(*path, (dir / "a" / "b" / "tiny-1b_Q8_0_quick_kvcache.json").string());
+  EXPECT_EQ(read_file(*path), bench::to_json(make_report()));
+  EXPECT_TRUE(bench::read_report(*path).ok());
+  std::ofstream(dir / "file") << "x";
+  const auto refused = bench::write_report((dir / "file").string(), make_report());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kIo);
+  EXPECT_NE(refused.error().message.find((dir / "file").string()), std::string::npos);
+}
+
+}  // namespace
+}  // namespace inferno::test
