@@ -32,7 +32,9 @@ std::pair<double, double> extremes(const std::vector<double>& values, bool log) 
 
 void fit_linear(Axis& axis, double least, double greatest) {
   constexpr double kTicks = 5;
-  const double step = round_up(std::max(greatest - least, 1e-9) / kTicks);
+  // Values that are all but equal get an axis wide enough for its ticks to differ as doubles.
+  const double narrowest = std::max(1e-9, 1e-6 * std::max(std::abs(least), std::abs(greatest)));
+  const double step = round_up(std::max(greatest - least, narrowest) / kTicks);
   const double first = std::floor(least / step + 1e-9);
   const double last = std::max(std::ceil(greatest / step - 1e-9), first + 1);
   axis.min = first * step;
