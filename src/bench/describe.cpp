@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/cpu_topology.h"
 #include "base/version.h"
 
 namespace inferno::bench {
@@ -49,6 +50,7 @@ Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& opt
   setting.suite = suite;
   setting.seed = seed;
   setting.device = backend.info();
+  if (setting.device.device == "CPU") setting.device_name = cpu_topology().model;
   TRY_ASSIGN(setting.ceilings, backend.measure_ceilings());
   setting.engine_version = version();
   setting.git_revision = git_revision();

@@ -7,7 +7,7 @@
 
 #include "support/fake_clock.h"
 #include "support/load.h"
-#include "support/run_program.h"
+#include "support/shared_data.h"
 #include "support/tiny_model.h"
 
 namespace inferno::bench {
