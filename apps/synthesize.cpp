@@ -1,7 +1,6 @@
 // inferno synthesize SPEC OUT.gguf: a model of a known shape with random weights, as a file for other
 // engines.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <chrono>
 #include <memory>
@@ -39,10 +38,13 @@ Result<int> run(const Options& options) {
   return finish_stdout();
 }
 
-std::string preset_names() {
-  std::vector<std::string_view> names;
-  for (const model::Preset& preset : model::presets()) names.push_back(preset.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+// A line for each, as the help shows them.
+std::string preset_lines() {
+  std::string lines;
+  for (const model::Preset& preset : model::presets()) {
+    lines += fmt::format("  {:<14}{}\n", preset.name, preset.title);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -55,12 +57,13 @@ Run setup_synthesize(CLI::App& app) {
       ->type_name("");
   app.add_option("OUT", options->output, "The .gguf file to write")->required()->type_name("");
   app.footer(
-      fmt::format("Presets: {}\n"
+      fmt::format("Presets:\n"
+                  "{}"
                   "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them\n"
                   "Examples:\n"
                   "  inferno synthesize synthetic:qwen3-0.6b:q8_0 model.gguf\n"
                   "  inferno generate synthetic:llama-3.2-1b:q4_k --ignore-eos",
-                  preset_names()));
+                  preset_lines()));
   return [options] {
     const Result<int> code = run(*options);
     return code ? *code : fail(code.error());
