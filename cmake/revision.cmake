@@ -1,7 +1,7 @@
-# cmake -DSOURCE=… -DOUTPUT=… -DVERSION=… -P revision.cmake
+# cmake -DSOURCE=… -DVERSION=… -DTEMPLATE=… -DOUTPUT=… -P revision.cmake
 #
-# Writes the header that says which version and commit is built; leaves it alone when it says so already, so
-# that nothing is compiled anew.
+# Fills in which version and commit is built; leaves the output alone when it says so already, so that nothing is
+# compiled anew.
 execute_process(COMMAND git -C ${SOURCE} rev-parse --show-prefix
   OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
 execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --exclude=*
@@ -10,5 +10,4 @@ execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --exclude=*
 if(failed OR NOT prefix STREQUAL "")
   set(revision "")
 endif()
-set(text "#define INFERNO_VERSION \"${VERSION}\"\n#define INFERNO_REVISION \"${revision}\"\n")
-file(CONFIGURE OUTPUT ${OUTPUT} CONTENT "${text}" @ONLY)
+configure_file(${TEMPLATE} ${OUTPUT} @ONLY)

@@ -11,7 +11,8 @@ import re
 import sys
 from pathlib import Path
 
-FAMILY = re.compile(r"qwen|llama|gemma|mistral", re.IGNORECASE)
+# Programs that are called after a family are no family.
+FAMILY = re.compile(r"qwen|llama(?!-bench\b|\.cpp\b)|gemma|mistral", re.IGNORECASE)
 ALLOWED = ("model/arch_table.cpp", "model/presets.cpp", "tokenizer/", "chat/")
 
 

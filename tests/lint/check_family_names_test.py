@@ -31,6 +31,13 @@ class CheckFamilyNames(ToolTest):
         self.write("src/model/forward.cpp", f"bool is_{FAMILY.upper()}3 = false;\n")
         self.assertEqual(self.check()[0], 1)
 
+    def test_programs_called_after_a_family_are_none(self):
+        family = "lla" + "ma"
+        self.write("src/model/forward.cpp", f"// beside {family}-bench of {family}.cpp\n")
+        self.assertEqual(self.check()[0], 0)
+        self.write("src/model/forward.cpp", f"// beside {family}-benches\n")
+        self.assertEqual(self.check()[0], 1)
+
     def test_name_of_a_file(self):
         self.write(f"src/model/{FAMILY.lower()}.cpp", "")
         code, output = self.check()
