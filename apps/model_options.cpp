@@ -6,6 +6,7 @@
 #include "apps/progress_bar.h"
 #include "apps/validators.h"
 #include "base/text.h"
+#include "model/presets.h"
 #include "model/synthetic.h"
 #include "models/demo/demo_model.h"
 
@@ -48,8 +49,24 @@ bool names_a_model(const std::string& argument) {
          (!argument.empty() && std::filesystem::exists(argument, error));
 }
 
+namespace {
+
+// A word that is no file and is not spelled like one: the name of a model, perhaps.
+Status check_model_name(const std::string& path) {
+  if (names_a_model(path) || path.find('/') != std::string::npos) return {};
+  std::vector<std::string_view> names;
+  for (const model::Preset& preset : model::presets()) names.push_back(preset.name);
+  const std::string_view nearest = nearest_name(path, names);
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{}: no such file; a model is a .gguf file or synthetic:NAME:TYPE{}", escaped(path, 4096),
+                    nearest.empty() ? "" : fmt::format("; did you mean synthetic:{}:q8_0?", nearest));
+}
+
+}  // namespace
+
 Result<gguf::File> open_model(const std::string& path) {
   if (path.empty()) return gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
+  TRY(check_model_name(path));
   ProgressBar bar;
   return model::open_model(
       path, [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });

@@ -276,12 +276,10 @@ std::string speedup_table(std::span<const Column> columns, std::span<const Repor
   return fmt::format("\n### Speedup vs {}\n\n", fmt::join(labels, ", ")) + table.text();
 }
 
-void add_cut_note(std::string& notes, const Column& column, size_t i) {
+void add_row_note(std::string& notes, const Column& column, size_t i) {
   const ConfigResult& result = column.report->results[i];
-  if (!result.cut) return;
-  notes += fmt::format(
-      "- **{}, {}**: cut by the time limit: {} trials of {} generated tokens instead of {}.\n", column.name,
-      result.config.key, result.trials.size(), result.max_new_tokens, result.config.max_new_tokens);
+  if (!result.note.empty())
+    notes += fmt::format("- **{}, {}**: {}\n", column.name, result.config.key, result.note);
 }
 
 std::string notes(std::span<const Column> columns) {
@@ -294,7 +292,7 @@ std::string notes(std::span<const Column> columns) {
   bool partial = false;
   for (const Column& column : columns) {
     for (size_t i = 0; i < column.figures.size(); ++i) {
-      add_cut_note(notes, column, i);
+      add_row_note(notes, column, i);
       const auto& f = column.figures[i];
       for (const auto& phase : {f ? f->prefill : std::nullopt, f ? f->decode : std::nullopt}) {
         partial = partial || (phase && phase->of_ceiling && phase->of_ceiling->partial);

@@ -68,13 +68,18 @@ std::string setting_sentence(const Setting& s) {
 std::string report_tables(const Report& report, const std::string& name) {
   std::vector<Row> speed;
   std::vector<Row> cost;
+  std::string notes;
   for (const ConfigResult& result : report.results) {
+    if (!result.note.empty()) {
+      notes += fmt::format("<li>{}: {}</li>\n", html_escaped(result.config.key), html_escaped(result.note));
+    }
     const auto f = figures(result, report.setting);
     if (!f) continue;
     speed.push_back(speed_row(result, *f));
     cost.push_back(cost_row(result, *f));
   }
-  if (speed.empty()) return "";
+  if (!notes.empty()) notes = "<ul class='muted'>\n" + notes + "</ul>\n";
+  if (speed.empty() && notes.empty()) return "";
   return fmt::format("<h3>{}</h3>\n<p class='muted'>{}</p>\n", html_escaped(name),
                      html_escaped(setting_sentence(report.setting))) +
          html_table("Medians over trials, quartiles in parentheses",
@@ -84,7 +89,8 @@ std::string report_tables(const Report& report, const std::string& name) {
          html_table("Ceilings, traffic and shares of the wall time",
                     {"Config", "Prefill of ceiling", "Decode of ceiling", "Decode GB/s", "MB/token",
                      "Prefill time %", "Decode time %", "Sampling %", "Detok %", "Other %", "KV MB"},
-                    cost, 1);
+                    cost, 1) +
+         notes;
 }
 
 }  // namespace

@@ -69,6 +69,7 @@ ConfigResult read_config(JsonReader json) {
   result.prompt_tokens = tokens(json, "prompt_tokens");
   result.max_new_tokens = tokens(json, "max_new_tokens");
   result.cut = json.flag("cut");
+  result.note = json.optional_text("note").value_or("");
   result.warmup_runs = static_cast<int>(json.whole("warmup_runs", 1 << 20));
   result.cache_bytes = json.whole("cache_bytes");
   result.peak_host_bytes = json.whole("peak_host_bytes");

@@ -165,6 +165,7 @@ Json config_json(const ConfigResult& result, const Setting& setting) {
   json["asked_new_tokens"] = result.config.max_new_tokens;
   json["max_new_tokens"] = result.max_new_tokens;
   json["cut"] = result.cut;
+  json["note"] = text_or_null(result.note);
   json["warmup_runs"] = result.warmup_runs;
   json["isa"] = setting.device.isa;
   json["threads"] = setting.device.threads;

@@ -143,7 +143,7 @@ Status Runner::run_trials(const Config& config, const std::vector<int32_t>& ids,
     }
     if (trial->generated_tokens < result.max_new_tokens) {
       result.cut = true;
-      result.note = fmt::format("cut by --max-seconds at {} of {} tokens", trial->generated_tokens,
+      result.note = fmt::format("cut by --max-seconds at {} of {} new tokens", trial->generated_tokens,
                                 config.max_new_tokens);
       result.max_new_tokens = trial->generated_tokens;
     }

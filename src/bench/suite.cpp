@@ -30,7 +30,7 @@ const std::vector<Tier>& tiers() {
 
 Error unknown(std::string_view what, std::string_view word, const std::vector<std::string_view>& names) {
   const std::string_view nearest = nearest_name(word, names);
-  return make_error(ErrorCode::kInvalidArgument, "expected a {}: one of {}, found {}{}", what,
+  return make_error(ErrorCode::kInvalidArgument, "{}: expected one of {}, found {}{}", what,
                     fmt::join(names, ", "), quote(word),
                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
@@ -56,7 +56,7 @@ Result<Config> find_config(std::string_view name) {
     if (name == config.key || name == config.report_name) return config;
     names.insert(names.end(), {config.key, config.report_name});
   }
-  return unknown("benchmark configuration", name, names);
+  return unknown("configuration", name, names);
 }
 
 Result<std::vector<Config>> suite(std::string_view tier) {

@@ -97,12 +97,12 @@ TEST(Markdown, ComparesWithThePreviousReportOfTheSameModel) {
 TEST(Markdown, LabelsWhatItIs) {
   bench::Report report = make_report();
   report.results[0].peak_gpu_bytes = uint64_t{2} << 30;
-  report.results[0].cut = true;
+  report.results[0].note = "cut by --max-seconds at 9 of 64 tokens";
   report.results[1].trials.clear();
   report.setting.ceilings.peaks.clear();
   const std::string text = bench::markdown({&report, 1});
   EXPECT_NE(text.find("peak GPU allocation (GiB)"), std::string::npos);
-  EXPECT_NE(text.find("**tiny-1b, short**: cut by the time limit: 3 trials of 64"), std::string::npos)
+  EXPECT_NE(text.find("**tiny-1b, short**: cut by --max-seconds at 9 of 64 tokens"), std::string::npos)
       << text;
   EXPECT_NE(text.find("other ceiling was not measured"), std::string::npos) << text;
   EXPECT_NE(text.find("| medium |"), std::string::npos);

@@ -100,6 +100,7 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.setting.use_kv_cache = false;
   report.setting.git_revision = "";
   report.results[1].cut = true;
+  report.results[1].note = "cut <for> a reason";
   report.results[1].peak_gpu_bytes = 5;
   report.results.push_back(make_result("full-pipe", {}));
   const std::string text = bench::to_json(report);

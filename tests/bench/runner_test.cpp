@@ -76,7 +76,7 @@ TEST_F(RunnerTest, AConfigBeyondTheContextIsNotRunAndSaysWhy) {
 }
 
 TEST_F(RunnerTest, MaxSecondsCutsRowsAndSaysSo) {
-  // A run of 300 tokens takes well over a second of the ticking clock.
+  // A run of 300 new tokens takes well over a second of the ticking clock.
   const auto results =
       run({config(4, 300), config(4, 300)}, {.warmup_runs = 0, .trials = 2, .max_seconds = 2});
   for (const ConfigResult& result : results) {
@@ -85,7 +85,8 @@ TEST_F(RunnerTest, MaxSecondsCutsRowsAndSaysSo) {
     EXPECT_LT(result.max_new_tokens, 300);
     EXPECT_GT(result.max_new_tokens, 10);
     EXPECT_EQ(result.trials[0].generated_tokens, result.trials[1].generated_tokens);
-    EXPECT_EQ(result.note, fmt::format("cut by --max-seconds at {} of 300 tokens", result.max_new_tokens));
+    EXPECT_EQ(result.note,
+              fmt::format("cut by --max-seconds at {} of 300 new tokens", result.max_new_tokens));
   }
   const auto none = run({config(4, 3)}, {.warmup_runs = 0, .trials = 2, .max_seconds = 0.001});
   EXPECT_TRUE(none[0].trials.empty());

@@ -55,7 +55,7 @@ TEST(Suite, UnknownNamesGetTheNearest) {
   ASSERT_FALSE(tier.ok());
   EXPECT_EQ(tier.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(tier.error().message,
-            "expected a suite: one of quick, standard, full, found \"fulll\"; did you mean full?");
+            "suite: expected one of quick, standard, full, found \"fulll\"; did you mean full?");
   const auto config = bench::find_config("medum");
   ASSERT_FALSE(config.ok());
   EXPECT_NE(config.error().message.find("did you mean medium?"), std::string::npos) << config.error().message;

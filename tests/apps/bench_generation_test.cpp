@@ -1,0 +1,133 @@
+// inferno bench generation and ladder, as their users call them, on the demo model with lengths of a few
+// tokens.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+const std::string kShort = "--prompt-tokens 6 --max-new-tokens 4 --warmup-runs 1 --trials 2 ";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(BenchGeneration, WritesTablesAndAReport) {
+  const auto folder = scratch_dir("bench_generation");
+  const Finished finished =
+      run_program("inferno", "bench generation " + kShort + "--output-dir '" + folder.string() + "/a/b'");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "") << "progress is for terminals";
+  for (const char* part :
+       {"### E2E throughput (tok/s)", "### Decode throughput (tok/s)", "### TTFT / prefill (ms)",
+        "### KV cache memory (MB)", "### Share of the ceiling that binds (%)",
+        "### Where the wall time goes (%)", "| custom |"}) {
+    EXPECT_TRUE(contains(finished.out, part)) << part << "\nis not in\n" << finished.out;
+  }
+  std::ifstream in(folder / "a" / "b" / "demo_Q8_0_custom_kvcache.json");
+  const auto report = nlohmann::json::parse(in);
+  const auto& row = report.at("configs").at(0);
+  EXPECT_EQ(row.at("generated_tokens"), 4);
+  EXPECT_EQ(row.at("prompt_tokens"), 6);
+  EXPECT_EQ(row.at("trials"), 2);
+  EXPECT_EQ(row.at("seed"), 42);
+  EXPECT_GT(row.at("decode_pct_of_ceiling"), 0);
+  EXPECT_GT(row.at("prefill_pct_of_ceiling"), 0);
+}
+
+TEST(BenchGeneration, JsonOnStdoutIsTheReport) {
+  const Finished finished = run_program(
+      "bench-generation", kShort + "--json --no-save --no-kv-cache --temperature 0.8 --top-k 50 --seed 7");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const auto row = nlohmann::json::parse(finished.out).at("configs").at(0);
+  EXPECT_EQ(row.at("use_kv_cache"), false);
+  EXPECT_EQ(row.at("seed"), 7);
+  EXPECT_EQ(row.at("top_k"), 50);
+}
+
+TEST(BenchGeneration, AReportThatCannotBeWrittenLosesNoNumber) {
+  const auto folder = scratch_dir("bench_unwritable");
+  std::ofstream(folder / "file") << "in the way";
+  const Finished finished = run_program(
+      "inferno", "bench generation " + kShort + "--output-dir '" + (folder / "file").string() + "'");
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_TRUE(contains(finished.out, "### E2E throughput"));
+  EXPECT_TRUE(contains(finished.err, "error: ")) << finished.err;
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
+TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {
+  const auto refused = [](const std::string& arguments, const std::string& part) {
+    const Finished finished = run_program("inferno", "bench generation " + arguments);
+    EXPECT_EQ(finished.exit_code, 2) << arguments;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_TRUE(contains(finished.err, part)) << finished.err;
+  };
+  refused("--suite fulll", "did you mean full?");
+  refused("--config shrt", "did you mean short?");
+  refused("--model synthetic:qwen3-0.7b:q8_0", "did you mean qwen3-0.6b?");
+  refused("--model qwen3-0.6", "did you mean synthetic:qwen3-0.6b:q8_0?");
+  refused("--model synthetic:qwen3-0.6b:q8_1", "did you mean");
+  refused("--trails 3", "did you mean --trials?");
+  refused("--suite quick --prompt-tokens 3", "--suite and --config bring their own lengths");
+  refused("--dtype bf16 " + kShort, "--dtype bf16: the weights of demo are Q8_0");
+  refused("--device cuda", "cuda");
+}
+
+TEST(BenchGeneration, TimeThatRunsOutIsSaid) {
+  const Finished finished = run_program(
+      "inferno",
+      "bench generation --no-save --prompt-tokens 4 --max-new-tokens 500 --trials 1 --max-seconds 0.2");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(contains(finished.out, "--max-seconds")) << finished.out;
+}
+
+TEST(BenchGeneration, TheHistoryGrowsByALineARun) {
+  const auto log = scratch_dir("bench_log") / "runs.jsonl";
+  for (int run = 1; run <= 2; ++run) {
+    ASSERT_EQ(run_program("inferno", "bench generation --no-save " + kShort + "--log '" + log.string() + "'")
+                  .exit_code,
+              0);
+    std::ifstream in(log);
+    int lines = 0;
+    for (std::string line; std::getline(in, line);) {
+      EXPECT_TRUE(nlohmann::json::accept(line));
+      ++lines;
+    }
+    EXPECT_EQ(lines, run);
+  }
+}
+
+TEST(BenchLadder, HasARowForEachRungAndASentenceForThoseThatAreNotHere) {
+  const auto output = scratch_dir("bench_ladder") / "ladder.json";
+  const Finished finished = run_program("inferno",
+                                        "bench ladder --prompt-tokens 4 --max-new-tokens 3 --trials 1 "
+                                        "--warmup-runs 0 -o '" +
+                                            output.string() + "'");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  for (const char* rung : {"scalar", "KV cache", "SIMD", "threads", "quantized", "GPU"}) {
+    EXPECT_TRUE(contains(finished.out, std::string("\n| ") + rung)) << rung << "\n" << finished.out;
+  }
+  std::ifstream in(output);
+  const auto rungs = nlohmann::json::parse(in).at("rungs");
+  ASSERT_EQ(rungs.size(), 6u);
+  EXPECT_EQ(rungs[0].at("kv"), "none");
+  EXPECT_EQ(rungs[0].at("dtype"), "F32");
+  EXPECT_EQ(rungs[4].at("dtype"), "Q8_0");
+  // The prompt, then each token after the first.
+  EXPECT_EQ(rungs[1].at("per_forward_ms").size(), 3u);
+  // Four times fewer bytes of weights.
+  EXPECT_LT(rungs[4].at("bytes_per_token").get<double>() * 3, rungs[1].at("bytes_per_token").get<double>());
+  for (const auto& rung : rungs) {
+    EXPECT_TRUE(rung.contains("absent") || rung.at("decode_tps") > 0) << rung.dump();
+  }
+}
+
+}  // namespace
+}  // namespace inferno::test
