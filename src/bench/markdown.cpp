@@ -181,7 +181,7 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
                        const ConfigResult& result = column.report->results[i];
                        if (gpu && !result.peak_gpu_bytes) return std::string("—");
                        const uint64_t bytes = gpu ? *result.peak_gpu_bytes : result.peak_host_bytes;
-                       return fixed(static_cast<double>(bytes) / kGiB, 1);
+                       return fixed(static_cast<double>(bytes) / kGiB, 2);
                      }};
   return fmt::format("### KV cache memory (MB) and peak {} (GiB)\n\n",
                      gpu ? "GPU allocation" : "memory of the process") +

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::engine {
 namespace {
@@ -94,6 +95,7 @@ Status Engine::advance(Sequence& sequence) {
 }
 
 Status Engine::forward(Sequence& sequence, std::span<const int32_t> tokens, bool is_last) {
+  const telemetry::ScopedCounter counter(sequence.is_prefill() ? "Engine::Prefill" : "Engine::Decode");
   model_->backend().reset_counters();
   const auto start = clock_->now();
   TRY(sequence.context->compute(tokens, is_last ? model::Batch::Logits::kLast : model::Batch::Logits::kNone,
@@ -131,6 +133,7 @@ void Engine::commit(Sequence& sequence, const sampling::Sample& sample) {
     log::event(log::Level::kInfo, kModule, "[EOS reached]");
     return finish(sequence, FinishReason::kEnd);
   }
+  const telemetry::ScopedCounter counter("Engine::Detokenize");
   const auto start = clock_->now();
   sequence.output.push(sample.token_id);
   sequence.generated.phases.detokenization += clock_->now() - start;

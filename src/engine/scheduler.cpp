@@ -3,10 +3,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "metrics/telemetry.h"
 
 namespace inferno::engine {
 
 Status Scheduler::enqueue_batch(std::span<const RequestId> ids) {
+  const telemetry::ScopedCounter counter("Scheduler::EnqueueBatch");
   if (ids.size() > limits_.max_waiting - waiting_.size()) {
     return make_error(ErrorCode::kResource, "{} requests wait already, {} more are beyond the limit of {}",
                       waiting_.size(), ids.size(), limits_.max_waiting);
@@ -21,6 +23,7 @@ Status Scheduler::enqueue_batch(std::span<const RequestId> ids) {
 }
 
 std::optional<RequestId> Scheduler::dispatch_next() {
+  const telemetry::ScopedCounter counter("Scheduler::DispatchNext");
   if (waiting_.empty() || n_running() >= limits_.max_running) return std::nullopt;
   const RequestId id = waiting_.front();
   waiting_.pop_front();
