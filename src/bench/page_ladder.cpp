@@ -114,8 +114,9 @@ std::string ladder_section(std::span<const Ladder> ladders) {
   std::string text = "<section id='ladder'><h2>Ladder</h2>\n";
   for (const Ladder& ladder : ladders) {
     text += fmt::format(
-        "<h3>{}</h3>\n<p class='muted'>{}, {} threads at most; {} prompt tokens, {} generated; {} {}</p>\n",
-        html_escaped(ladder.model), html_escaped(ladder.device_name), ladder.threads, ladder.prompt_tokens,
+        "<h3>{}</h3>\n<p class='muted'>{}, {} at most; {} prompt tokens, {} generated; {} {}</p>\n",
+        html_escaped(ladder.model), html_escaped(ladder.device_name),
+        ladder.threads == 1 ? "1 thread" : fmt::format("{} threads", ladder.threads), ladder.prompt_tokens,
         ladder.generated_tokens, html_escaped(ladder.git_revision), html_escaped(ladder.timestamp));
     text += table(ladder) + forwards_chart(ladder);
   }

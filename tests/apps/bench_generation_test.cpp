@@ -80,6 +80,31 @@ TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {
   refused("--device cuda", "cuda");
 }
 
+TEST(BenchGeneration, OnATerminalItShowsWhereItIs) {
+  const Finished finished = run_in_terminal("inferno",
+                                            "bench generation --no-save --prompt-tokens 6 "
+                                            "--max-new-tokens 60 --warmup-runs 1 --trials 2");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_TRUE(contains(finished.out, "\rcustom (1 of 1)  ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, " of 60 tokens  ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, " left")) << finished.out;
+  const Finished quiet = run_in_terminal("inferno", "bench generation --no-save " + kShort, "TERM=dumb");
+  EXPECT_FALSE(contains(quiet.out, "\rcustom (1 of 1)")) << quiet.out;
+}
+
+TEST(BenchGeneration, AModelTooLargeForMemoryIsRefusedBeforeItIsLoaded) {
+  const auto path = scratch_dir("bench_large") / "large.gguf";
+  std::ofstream(path) << "GGUF";
+  std::error_code error;
+  std::filesystem::resize_file(path, uintmax_t{1} << 42, error);
+  if (error) GTEST_SKIP() << "no sparse files here: " << error.message();
+  const Finished finished =
+      run_program("inferno", "bench generation --no-save --model '" + path.string() + "'");
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_TRUE(contains(finished.err, "its weights are 4.4 TB, ")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, " of memory are available: not loaded")) << finished.err;
+}
+
 TEST(BenchGeneration, TimeThatRunsOutIsSaid) {
   const Finished finished = run_program(
       "inferno",
