@@ -169,10 +169,4 @@ std::optional<Figures> figures(const ConfigResult& result, const Setting& settin
   return f;
 }
 
-uint64_t kv_cache_bytes(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, DType kv_type,
-                        int64_t tokens) {
-  return 2 * static_cast<uint64_t>(n_layers) * static_cast<uint64_t>(n_kv_heads) *
-         row_bytes(kv_type, static_cast<size_t>(head_dim)) * static_cast<uint64_t>(tokens);
-}
-
 }  // namespace inferno::bench

@@ -81,9 +81,4 @@ struct Figures {
 // nullopt without trials.
 std::optional<Figures> figures(const ConfigResult& result, const Setting& setting);
 
-// Bytes of keys and values of `tokens` positions, every layer at full length:
-// 2 * layers * kv heads * head_dim * bytes of an element * tokens.
-uint64_t kv_cache_bytes(int64_t n_layers, int64_t n_kv_heads, int64_t head_dim, DType kv_type,
-                        int64_t tokens);
-
 }  // namespace inferno::bench

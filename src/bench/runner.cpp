@@ -116,8 +116,7 @@ Result<ConfigResult> Runner::run_config(const Config& config, size_t index, doub
   TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(config.prompt_tokens));
   TRY(run_trials(config, ids, budget, result));
   const int64_t positions = result.prompt_tokens + result.max_new_tokens;
-  result.cache_bytes = kv::bytes_per_position(loaded_.model->kv_config(options_.kv_type, 1, positions)) *
-                       static_cast<uint64_t>(positions);
+  result.cache_bytes = cache_bytes(loaded_.model->kv_config(options_.kv_type, 1, positions), positions);
   result.peak_host_bytes = peak_resident_memory().value_or(0);
   return result;
 }
@@ -189,6 +188,10 @@ Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::v
   if (!outcome.generated) return outcome.generated.error();
   if (is_cancelled() || outcome.generated->ids.empty()) return std::optional<Trial>();
   return std::optional<Trial>(to_trial(*outcome.generated));
+}
+
+uint64_t cache_bytes(const kv::Config& config, int64_t tokens) {
+  return kv::bytes_per_position(config) * static_cast<uint64_t>(tokens);
 }
 
 }  // namespace inferno::bench

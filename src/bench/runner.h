@@ -73,4 +73,8 @@ class Runner {
   double done_work_ = 0, total_work_ = 0;  // tokens, for left_s
 };
 
+// What a cache holds of `tokens` positions, every layer at full length, as the seed's log counts it:
+// 2 * layers * kv heads * head_dim * bytes of an element * tokens.
+uint64_t cache_bytes(const kv::Config& config, int64_t tokens);
+
 }  // namespace inferno::bench

@@ -140,26 +140,5 @@ TEST(Figures, WhatWasNotMeasuredIsAbsent) {
   EXPECT_TRUE(bench::figures(result_of({bench::Trial{}}), make_setting()));
 }
 
-// The seed's log: layers, key-value heads and head size of its three models; MB of short, medium, prefill
-// and long.
-TEST(Figures, KvCacheBytesReproduceTheSeedsRows) {
-  struct Row {
-    int64_t layers, kv_heads, head_dim;
-    const char* mb;
-  };
-  for (const Row& row : {Row{16, 8, 64, "4.2 16.8 35.7 67.1"}, Row{28, 8, 128, "14.7 58.7 124.8 234.9"},
-                         Row{26, 1, 256, "3.4 13.6 29.0 54.5"}}) {
-    std::string mb;
-    for (const int64_t tokens : {64 + 64, 256 + 256, 1024 + 64, 1024 + 1024}) {
-      const uint64_t bytes =
-          bench::kv_cache_bytes(row.layers, row.kv_heads, row.head_dim, DType::kF16, tokens);
-      mb += fmt::format("{}{:.1f}", mb.empty() ? "" : " ", static_cast<double>(bytes) / 1e6);
-    }
-    EXPECT_EQ(mb, row.mb);
-  }
-  EXPECT_EQ(bench::kv_cache_bytes(1, 1, 64, DType::kF32, 1), 512u);
-  EXPECT_EQ(bench::kv_cache_bytes(1, 1, 64, DType::kQ8_0, 1), 2u * 68);
-}
-
 }  // namespace
 }  // namespace inferno::test

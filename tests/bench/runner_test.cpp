@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "model/presets.h"
 #include "support/fake_clock.h"
 #include "support/load.h"
 #include "support/tiny_model.h"
@@ -120,6 +121,24 @@ TEST_F(RunnerTest, AnInterruptKeepsWhatWasMeasured) {
   ASSERT_EQ(results->size(), 1u);
   EXPECT_EQ(results->front().trials.size(), 1u);
   EXPECT_EQ(results->front().note, "interrupted");
+}
+
+// The seed's log: MB of short, medium, prefill and long for its three models.
+TEST(CacheBytes, ReproduceTheSeedsRows) {
+  const std::pair<const char*, const char*> rows[] = {{"llama-3.2-1b", "4.2 16.8 35.7 67.1"},
+                                                      {"qwen3-1.7b", "14.7 58.7 124.8 234.9"},
+                                                      {"gemma-3-1b", "3.4 13.6 29.0 54.5"}};
+  for (const auto& [name, expected] : rows) {
+    const model::Preset& preset = *model::find_preset(name);
+    const kv::Config config{.layers = std::vector<kv::LayerShape>(static_cast<size_t>(preset.n_layers),
+                                                                  {preset.n_kv_heads, preset.head_dim}),
+                            .dtype = DType::kF16};
+    std::vector<std::string> mb;
+    for (const int64_t tokens : {64 + 64, 256 + 256, 1024 + 64, 1024 + 1024}) {
+      mb.push_back(fmt::format("{:.1f}", static_cast<double>(cache_bytes(config, tokens)) / 1e6));
+    }
+    EXPECT_EQ(fmt::format("{}", fmt::join(mb, " ")), expected) << name;
+  }
 }
 
 TEST_F(RunnerTest, PromptsHaveExactlyTheirLength) {
