@@ -6,7 +6,7 @@
 #include "apps/output.h"
 #include "base/text.h"
 #include "bench/compare.h"
-#include "bench/measurements.h"
+#include "bench/report/measurements.h"
 
 namespace inferno::apps {
 namespace {

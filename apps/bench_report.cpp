@@ -6,9 +6,9 @@
 #include "apps/output.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
-#include "bench/html.h"
-#include "bench/markdown.h"
-#include "bench/measurements.h"
+#include "bench/report/html.h"
+#include "bench/report/markdown.h"
+#include "bench/report/measurements.h"
 
 namespace inferno::apps {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
-#include "bench/markdown_table.h"
+#include "bench/report/markdown_table.h"
 
 namespace inferno::bench {
 namespace {

@@ -1,8 +1,8 @@
 #include "bench/ladder_rows.h"
 
 #include "base/text.h"
-#include "bench/json_reader.h"
-#include "bench/markdown_table.h"
+#include "bench/report/json_reader.h"
+#include "bench/report/markdown_table.h"
 
 namespace inferno::bench {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "bench/markdown_table.h"
+#include "bench/report/markdown_table.h"
 #include "engine/engine.h"
 #include "metrics/stats.h"
 

@@ -47,7 +47,7 @@ struct ConfigResult {
 
 // Where and with what it ran: the same for all configs of a report.
 struct Setting {
-  std::string model;       // a name for people; what stands in file names is slug(model), see report_json.h
+  std::string model;  // a name for people; what stands in file names is slug(model), see report/report_json.h
   std::string model_path;  // as given: a path's last component, "synthetic:…" or "demo"
   std::string dtype;       // of the weights: "Q8_0"
   std::string kv_type;     // "F16"

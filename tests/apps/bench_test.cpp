@@ -1,8 +1,8 @@
 // `inferno bench`: compare and report as their users call them.
 #include <gtest/gtest.h>
 
-#include "bench/log.h"
-#include "bench/report_json.h"
+#include "bench/report/log.h"
+#include "bench/report/report_json.h"
 #include "support/bench_reports.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"

@@ -1,8 +1,8 @@
-#include "bench/measurements.h"
+#include "bench/report/measurements.h"
 
 #include "base/text.h"
-#include "bench/json_reader.h"
-#include "bench/report_json.h"
+#include "bench/report/json_reader.h"
+#include "bench/report/report_json.h"
 
 namespace inferno::bench {
 namespace {

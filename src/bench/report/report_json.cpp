@@ -1,4 +1,4 @@
-#include "bench/report_json.h"
+#include "bench/report/report_json.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "bench/figures.h"
-#include "bench/json_reader.h"
+#include "bench/report/json_reader.h"
 
 namespace inferno::bench {
 namespace {

@@ -2,9 +2,9 @@
 #include <array>
 
 #include "bench/figures.h"
-#include "bench/markdown.h"
-#include "bench/page_sections.h"
-#include "bench/svg_chart.h"
+#include "bench/report/markdown.h"
+#include "bench/report/page_sections.h"
+#include "bench/report/svg_chart.h"
 
 namespace inferno::bench {
 namespace {

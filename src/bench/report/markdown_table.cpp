@@ -1,4 +1,4 @@
-#include "bench/markdown_table.h"
+#include "bench/report/markdown_table.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/markdown_table.h"
-#include "bench/page_sections.h"
-#include "bench/svg_chart.h"
+#include "bench/report/markdown_table.h"
+#include "bench/report/page_sections.h"
+#include "bench/report/svg_chart.h"
 
 namespace inferno::bench {
 namespace {

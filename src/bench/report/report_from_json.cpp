@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "bench/json_reader.h"
-#include "bench/report_json.h"
+#include "bench/report/json_reader.h"
+#include "bench/report/report_json.h"
 
 namespace inferno::bench {
 namespace {

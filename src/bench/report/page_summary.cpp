@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "bench/figures.h"
-#include "bench/markdown.h"
-#include "bench/markdown_table.h"
-#include "bench/page_sections.h"
-#include "bench/svg_chart.h"
+#include "bench/report/markdown.h"
+#include "bench/report/markdown_table.h"
+#include "bench/report/page_sections.h"
+#include "bench/report/svg_chart.h"
 
 namespace inferno::bench {
 namespace {

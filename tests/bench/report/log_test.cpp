@@ -1,4 +1,4 @@
-#include "bench/log.h"
+#include "bench/report/log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "bench/markdown.h"
+#include "bench/report/markdown.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "bench/markdown_table.h"
+#include "bench/report/markdown_table.h"
 #include "support/bench_reports.h"
 
 namespace inferno::test {

@@ -1,7 +1,7 @@
-#include "bench/html.h"
+#include "bench/report/html.h"
 
-#include "bench/page_sections.h"
-#include "bench/svg_chart.h"
+#include "bench/report/page_sections.h"
+#include "bench/report/svg_chart.h"
 
 namespace inferno::bench {
 namespace {

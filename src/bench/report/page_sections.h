@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "bench/ladder_rows.h"
-#include "bench/log.h"
+#include "bench/report/log.h"
 #include "bench/result.h"
 
 namespace inferno::bench {

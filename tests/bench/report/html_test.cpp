@@ -1,12 +1,12 @@
 // The page as text, and as a browser sees it where one is installed.
-#include "bench/html.h"
+#include "bench/report/html.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 
-#include "bench/svg_chart.h"
+#include "bench/report/svg_chart.h"
 #include "support/bench_reports.h"
 #include "support/shared_data.h"
 

@@ -1,4 +1,4 @@
-#include "bench/log.h"
+#include "bench/report/log.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 #include "bench/figures.h"
-#include "bench/json_reader.h"
+#include "bench/report/json_reader.h"
 
 namespace inferno::bench {
 namespace {

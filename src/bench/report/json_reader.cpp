@@ -1,4 +1,4 @@
-#include "bench/json_reader.h"
+#include "bench/report/json_reader.h"
 
 #include <algorithm>
 #include <cmath>

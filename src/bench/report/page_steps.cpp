@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "bench/markdown.h"
-#include "bench/page_sections.h"
-#include "bench/svg_chart.h"
+#include "bench/report/markdown.h"
+#include "bench/report/page_sections.h"
+#include "bench/report/svg_chart.h"
 #include "metrics/stats.h"
 
 namespace inferno::bench {

@@ -1,13 +1,13 @@
-#include "bench/report_json.h"
+#include "bench/report/report_json.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "bench/html.h"
-#include "bench/json_reader.h"
-#include "bench/markdown.h"
-#include "bench/measurements.h"
+#include "bench/report/html.h"
+#include "bench/report/json_reader.h"
+#include "bench/report/markdown.h"
+#include "bench/report/measurements.h"
 #include "support/bench_reports.h"
 #include "support/shared_data.h"
 

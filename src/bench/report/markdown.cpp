@@ -1,4 +1,4 @@
-#include "bench/markdown.h"
+#include "bench/report/markdown.h"
 
 #include <fmt/ranges.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "bench/figures.h"
-#include "bench/markdown_table.h"
+#include "bench/report/markdown_table.h"
 
 namespace inferno::bench {
 namespace {
