@@ -40,7 +40,7 @@ class PresetOfConfig : public testing::TestWithParam<std::pair<const char*, cons
 TEST_P(PresetOfConfig, SaysWhatTheModelsConfigSays) {
   const auto& [name, file] = GetParam();
   REQUIRE_SHARED_DATA(file);
-  const auto config = nlohmann::json::parse(read_file(shared_data(file)));
+  auto config = nlohmann::json::parse(read_file(shared_data(file)));
   const model::Preset& p = *model::find_preset(name);
   EXPECT_EQ(p.n_layers, config["num_hidden_layers"]);
   EXPECT_EQ(p.dim, config["hidden_size"]);

@@ -25,8 +25,13 @@ uint64_t read_all(const void* data, int64_t bytes) {
   }
   __m512i sum = _mm512_setzero_si512();
   for (const auto& pair : sums) sum = _mm512_add_epi64(sum, _mm512_add_epi64(pair[0], pair[1]));
+  // Not _mm512_reduce_add_epi64: it adds signed numbers, which may not overflow.
+  uint64_t words[8];
+  _mm512_storeu_si512(words, sum);
   const uint64_t rest = reference::read_all(at + kStreams * stream, bytes - kStreams * stream);
-  return static_cast<uint64_t>(_mm512_reduce_add_epi64(sum)) + rest;
+  uint64_t total = rest;
+  for (const uint64_t word : words) total += word;
+  return total;
 }
 
 }  // namespace inferno::kernels::avx512
