@@ -1,7 +1,5 @@
 // inferno bench generation, also called bench-generation: the seven configurations on one model.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "apps/bench_run.h"
@@ -12,11 +10,11 @@
 #include "apps/sampling_options.h"
 #include "apps/signals.h"
 #include "apps/validators.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
 #include "bench/report/log.h"
 #include "bench/report/markdown.h"
+#include "bench/report/measurements.h"
 #include "bench/report/report_json.h"
 #include "bench/runner.h"
 #include "bench/suite.h"
@@ -65,6 +63,10 @@ Result<Selection> select(const Options& options) {
     config.purpose = "As asked for";
     return Selection{"custom", {config}};
   }
+  if (!options.configs.empty() && !options.suite.empty()) {
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--config picks configurations, --suite a tier; leave one out");
+  }
   if (!options.configs.empty()) {
     selection.suite = fmt::format("{}", fmt::join(options.configs, "-"));
     for (const std::string& name : options.configs) {
@@ -96,42 +98,27 @@ Status choose_backend(Options& options) {
   return {};
 }
 
-// Numbers of a model that does not fit would be those of the disk.
-Status check_memory(const std::string& path) {
-  std::error_code error;
-  const auto bytes = std::filesystem::file_size(path, error);
-  const auto available = available_memory();
-  if (error || !available || bytes <= *available) return {};
-  return make_error(ErrorCode::kResource, "{}: its weights are {}, {} of memory are available: not loaded",
-                    escaped(path, 4096), human_bytes(bytes), human_bytes(*available));
-}
-
-// --dtype chooses the weights' type of a synthetic model that leaves it open.
+// --dtype chooses the weights of a synthetic model that leaves them open.
 std::string with_dtype(const Options& options) {
   const bool open =
       model::is_synthetic(options.model) && std::count(options.model.begin(), options.model.end(), ':') == 1;
-  if (!open) return options.model;
-  return fmt::format("{}:{}", options.model, options.dtype.empty() ? "q8_0" : options.dtype);
+  return open && !options.dtype.empty() ? options.model + ":" + options.dtype : options.model;
 }
 
-// Of any other model it says which type is expected.
-Status check_dtype(const Options& options, const bench::Setting& setting) {
-  if (options.dtype.empty() || equals_ignoring_case(options.dtype, setting.dtype)) return {};
+// Of any other model it says what is expected.
+Status check_dtype(const Options& options, const gguf::File& file) {
+  DType actual = bench::main_weight_type(file);
+  if (const auto spec = model::parse_synthetic(options.model)) actual = spec->dtype;
+  if (options.dtype.empty() || equals_ignoring_case(options.dtype, name(actual))) return {};
   return make_error(ErrorCode::kInvalidArgument, "--dtype {}: the weights of {} are {}", options.dtype,
-                    escaped(setting.model_path), setting.dtype);
+                    options.model.empty() ? "the demo model" : escaped(options.model, 4096), name(actual));
 }
 
 Result<std::vector<bench::Report>> read_previous(const std::vector<std::string>& paths) {
   std::vector<bench::Report> reports;
   for (const std::string& path : paths) {
-    std::ifstream in(path, std::ios::binary);
-    const std::string text((std::istreambuf_iterator<char>(in)), {});
-    if (!in) return make_error(ErrorCode::kIo, "{}: cannot be read", escaped(path, 4096));
-    auto report = bench::report_from_json(text);
-    if (!report) {
-      return make_error(report.error().code, "{}: {}", escaped(path, 4096), report.error().message);
-    }
-    reports.push_back(std::move(*report));
+    TRY_ASSIGN(bench::Report report, bench::read_report(path));
+    reports.push_back(std::move(report));
   }
   return reports;
 }
@@ -146,31 +133,53 @@ Status save(const Options& options, const bench::Report& report) {
   return {};
 }
 
+// Whatever would make the numbers worthless is found before the model is loaded.
+Result<model::LoadedModel> load(const Options& options, const std::vector<bench::Config>& configs) {
+  TRY_ASSIGN(gguf::File file, open_model(options.model));
+  TRY(check_dtype(options, file));
+  int64_t tokens = 0;
+  for (const bench::Config& config : configs) {
+    tokens = std::max(tokens, config.prompt_tokens + config.max_new_tokens);
+  }
+  TRY(check_memory(file, options.model, 0));
+  TRY_ASSIGN(const uint64_t cache, kv_bytes(file, options.run.kv_type, tokens));
+  TRY(check_memory(file, options.model, cache));
+  return load_model(std::move(file), options.model_options);
+}
+
 Result<int> run(Options options) {
   TRY_ASSIGN(const Selection selection, select(options));
   TRY(check_sampling(options.sampling));
+  if (options.has_sampling) warn_of_idle_options(options.sampling);
   TRY(choose_backend(options));
   TRY_ASSIGN(options.run.kv_type, kv_type(options.model_options));
   TRY_ASSIGN(const std::vector<bench::Report> previous, read_previous(options.previous));
   options.model = with_dtype(options);
   const std::atomic<bool>& cancelled = install_signal_flag();
-  TRY(check_memory(options.model));
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model, options.model_options));
+  TRY_ASSIGN(const model::LoadedModel loaded, load(options, selection.configs));
 
   bench::Report report;
   TRY_ASSIGN(report.setting,
              bench::describe(loaded, options.run, options.model, selection.suite, options.sampling.seed));
-  TRY(check_dtype(options, report.setting));
   ProgressBar bar;
   bench::Runner runner(
-      loaded, options.run, [&](const bench::Progress& progress) { bar.show_line(progress_text(progress)); },
+      loaded, options.run,
+      [&](const bench::Progress& progress) { bar.show_line([&] { return progress_text(progress); }); },
       &cancelled);
   TRY_ASSIGN(report.results, runner.run(selection.configs));
   bar.clear();
   write_stdout(options.json ? bench::to_json(report) : bench::markdown(std::span(&report, 1), previous));
-  if (const Status saved = save(options, report); !saved) return saved.error();
-  const int written = finish_stdout();
-  return signal_exit_code() != 0 ? signal_exit_code() : written;
+  if (signal_exit_code() != 0) {
+    warn("interrupted: what was measured is shown, but neither saved nor added to the history");
+    finish_stdout();
+    return signal_exit_code();
+  }
+  TRY(save(options, report));
+  const auto was_run = [](const bench::ConfigResult& result) { return !result.trials.empty(); };
+  if (std::none_of(report.results.begin(), report.results.end(), was_run)) {
+    return make_error(ErrorCode::kRuntime, "nothing was measured: {}", report.results.front().note);
+  }
+  return finish_stdout();
 }
 
 void add_output_options(CLI::App& app, Options& options) {
@@ -182,7 +191,8 @@ void add_output_options(CLI::App& app, Options& options) {
   app.add_option("--log", options.log, "Add a line to this history, such as bench/log/generation.jsonl")
       ->type_name("FILE");
   app.add_option("--previous", options.previous, "Earlier reports, for the table of speed-ups")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->allow_extra_args(false);
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
 // inferno bench kernels: runs kernels_bench, the Google Benchmark program that is built beside this one, and
 // keeps its figures as CSV.
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "apps/commands.h"
 #include "apps/output.h"
+#include "apps/signals.h"
+#include "base/atomic_file.h"
+#include "base/subprocess.h"
 #include "base/text.h"
 
 namespace inferno::apps {
@@ -28,23 +29,30 @@ Result<std::string> kernels_bench() {
                     "kernels_bench is not beside this program: build it with cmake -DINFERNO_BENCH=ON");
 }
 
-// Becomes the other program, so that its table comes as it is made.
+// The program writes beside the output, which appears when all of it is there.
 Result<int> run(const Options& options) {
+  install_signal_flag();  // Ctrl-C reaches the other program; we clear up after it
   TRY_ASSIGN(const std::string program, kernels_bench());
+  TRY(make_parent_folder(options.output));
+  const std::string unfinished = options.output + ".unfinished";
+  TRY(check_writable(unfinished));
   std::vector<std::string> arguments = {program, "--benchmark_filter=" + options.filter,
-                                        "--benchmark_out=" + options.output, "--benchmark_out_format=csv"};
+                                        "--benchmark_out=" + unfinished, "--benchmark_out_format=csv"};
   if (options.min_time) arguments.push_back(fmt::format("--benchmark_min_time={}", *options.min_time));
-  const auto folder = std::filesystem::path(options.output).parent_path();
+  const Result<int> code = run_attached(arguments);
   std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) {
-    return make_error(ErrorCode::kIo, "{}: the folder cannot be written to", escaped(options.output, 4096));
+  const bool has_rows = std::filesystem::file_size(unfinished, error) > 0 && !error;
+  if (code && *code == 0 && has_rows) {
+    std::filesystem::rename(unfinished, options.output, error);
+    if (!error) return 0;
+    std::filesystem::remove(unfinished, error);
+    return make_error(ErrorCode::kIo, "{}: cannot be written", escaped(options.output, 4096));
   }
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  ::execv(program.c_str(), argv.data());
-  return make_error(ErrorCode::kIo, "{}: cannot be started", escaped(program, 4096));
+  std::filesystem::remove(unfinished, error);
+  if (!code) return code;
+  if (signal_exit_code() != 0) return signal_exit_code();
+  if (*code != 0) return make_error(ErrorCode::kRuntime, "kernels_bench ended with exit code {}", *code);
+  return make_error(ErrorCode::kInvalidArgument, "--filter {}: no benchmark matches", quote(options.filter));
 }
 
 }  // namespace

@@ -26,9 +26,12 @@ Result<int> run(Options options) {
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const gguf::File file, open_model(options.model));
+  TRY(check_memory(file, options.model, 0));
+  options.ladder.model_path = options.model;
   ProgressBar bar;
   const auto show = [&](std::string_view rung, size_t i, size_t n, const bench::Progress& progress) {
-    bar.show_line(fmt::format("rung {} of {}, {}: {}", i + 1, n, rung, progress_text(progress)));
+    bar.show_line(
+        [&] { return fmt::format("rung {} of {}, {}: {}", i + 1, n, rung, progress_text(progress)); });
   };
   TRY_ASSIGN(const bench::Ladder ladder, bench::climb(file, options.ladder, show, &cancelled));
   bar.clear();
@@ -58,6 +61,7 @@ Run setup_bench_ladder(CLI::App& app) {
       ->capture_default_str()
       ->type_name("N");
   add_run_options(app, options->ladder.run);
+  add_kv_type_option(app, options->model_options);
   app.add_option("-o,--output", options->output, "Write the rungs as JSON, for `inferno bench report`")
       ->type_name("FILE");
   app.add_flag("--json", options->json, "JSON on stdout instead of the table");

@@ -1,6 +1,7 @@
 // inferno bench peers: our speed beside llama-bench's on the same file, in turn.
 #include <memory>
 
+#include "apps/bench_run.h"
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
@@ -16,13 +17,18 @@ struct Options {
   ModelOptions model;
 };
 
-Result<int> run(const Options& options) {
+Result<int> run(Options options) {
+  TRY_ASSIGN(options.peer.kv_type, kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.peer.model_path, options.model));
+  TRY_ASSIGN(gguf::File file, open_model(options.peer.model_path));
+  TRY(check_memory(file, options.peer.model_path, 0));
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(std::move(file), options.model));
   ProgressBar bar;
   const auto show = [&](int round, int n_rounds, std::string_view who) {
-    bar.show_line(round == 0 ? fmt::format("warm-up  {}", who)
-                             : fmt::format("round {} of {}  {}", round, n_rounds, who));
+    bar.show_line([&] {
+      return round == 0 ? fmt::format("warm-up  {}", who)
+                        : fmt::format("round {} of {}  {}", round, n_rounds, who);
+    });
   };
   TRY_ASSIGN(const bench::PeerComparison comparison,
              bench::compare_with_peer(loaded, options.peer, show, &cancelled));
@@ -54,6 +60,7 @@ Run setup_bench_peers(CLI::App& app) {
   app.footer("Example:\n  inferno bench peers model.gguf -p 512 -n 128");
   return [options] {
     const Result<int> code = run(*options);
+    if (!code && signal_exit_code() != 0) return signal_exit_code();
     return code ? *code : fail(code.error());
   };
 }

@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "apps/validators.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "model/config.h"
+#include "model/synthetic.h"
 
 namespace inferno::apps {
 namespace {
@@ -14,7 +19,39 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
 }
 
+// Seconds above 0; neither NaN nor without end.
+CLI::Validator duration() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double seconds = 0;
+        const bool is_number = CLI::detail::lexical_cast(text, seconds);
+        if (is_number && seconds > 0 && seconds <= 1e9) return std::string();
+        return fmt::format("expected seconds above 0, found {}", quote(text));
+      },
+      "");
+}
+
 }  // namespace
+
+Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens) {
+  TRY_ASSIGN(const model::ModelConfig config, model::read_config(file));
+  kv::Config kv{.layers = {}, .dtype = kv_type};
+  for (const model::LayerConfig& layer : config.layers)
+    kv.layers.push_back({layer.n_kv_heads, config.head_dim});
+  return bench::cache_bytes(kv, std::min(tokens, config.context_length));
+}
+
+Status check_memory(const gguf::File& file, const std::string& model_path, uint64_t kv_bytes) {
+  uint64_t weights = 0;
+  for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
+  const uint64_t missing = model::is_synthetic(model_path) ? 0 : weights;
+  const auto available = available_memory();
+  if (!available || missing + kv_bytes <= *available) return {};
+  return make_error(ErrorCode::kResource,
+                    "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available",
+                    escaped(file.path(), 4096), human_bytes(weights + kv_bytes), human_bytes(weights),
+                    human_bytes(kv_bytes), human_bytes(*available));
+}
 
 void add_run_options(CLI::App& app, bench::RunOptions& options) {
   app.add_option("--warmup-runs", options.warmup_runs, "Runs before the timed ones")
@@ -26,7 +63,7 @@ void add_run_options(CLI::App& app, bench::RunOptions& options) {
       ->type_name("N");
   app.add_option("--max-seconds", options.max_seconds,
                  "Time for everything, shared among the rows; a row that it cuts says so")
-      ->check(CLI::PositiveNumber)
+      ->check(duration())
       ->type_name("S");
   app.add_option("--prompt", options.prompt, "Text that prompts are made of, repeated or cut to their length")
       ->type_name("TEXT");

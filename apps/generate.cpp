@@ -95,17 +95,6 @@ Result<engine::Request> make_request(const Options& options, const Arguments& ar
   return request;
 }
 
-// Says which options do nothing because the likeliest token is taken anyway.
-void warn_of_idle_options(const sampling::SamplingParams& params) {
-  if (params.temperature > 0) return;
-  const auto idle = [](const char* flag) {
-    warn(fmt::format("{} changes nothing at temperature 0; add -t 1 to draw", flag));
-  };
-  if (params.top_k > 0) idle("--top-k");
-  if (params.top_p < 1) idle("--top-p");
-  if (params.min_p > 0) idle("--min-p");
-}
-
 // Lines of the log would cut the text in pieces where both come to one terminal.
 bool log_shares_the_terminal() {
   return stdout_is_terminal() && stderr_is_terminal() && log::enabled(log::Level::kInfo, "inferno::decode");

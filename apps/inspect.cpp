@@ -49,7 +49,7 @@ int run_inspect(const Options& options) {
 Run setup_inspect(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("FILE", options->path,
-                 "A GGUF model; of a split model, any of its files; or synthetic:PRESET:TYPE")
+                 "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
       ->required();
   app.add_flag("--full", options->full, "Show long strings and arrays whole");
   app.add_flag("--json", options->json, "Print one JSON object, everything whole");

@@ -52,7 +52,7 @@ Result<int> run(const Options& options) {
 
 Run setup_logits(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET:TYPE")->required();
+  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")->required();
   add_prompt_ids(app, options->prompt_ids, "Token ids of the prompt: 1,2,3")->required();
   app.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
       ->required()

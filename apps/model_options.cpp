@@ -6,11 +6,19 @@
 #include "apps/progress_bar.h"
 #include "apps/validators.h"
 #include "base/text.h"
+#include "bench/describe.h"
 #include "model/presets.h"
 #include "model/synthetic.h"
 #include "models/demo/demo_model.h"
 
 namespace inferno::apps {
+
+void add_kv_type_option(CLI::App& app, ModelOptions& options) {
+  app.add_option("--kv-type", options.kv_type, "How the cache stores keys and values: f16 or f32")
+      ->check(one_of({"f16", "f32"}))
+      ->capture_default_str()
+      ->type_name("TYPE");
+}
 
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
   const auto backends = backend::backend_names();
@@ -18,10 +26,7 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
       ->check(one_of({backends.begin(), backends.end()}))
       ->capture_default_str()
       ->type_name("NAME");
-  app.add_option("--kv-type", options.kv_type, "How the cache stores keys and values: f16 or f32")
-      ->check(one_of({"f16", "f32"}))
-      ->capture_default_str()
-      ->type_name("TYPE");
+  add_kv_type_option(app, options);
   app.add_flag(
       "--check-tensors,!--no-check-tensors", options.check_tensors,
       "Refuse weights that are NaN or infinite; without either, files below 1 GiB are checked and warned of");
@@ -51,6 +56,15 @@ bool names_a_model(const std::string& argument) {
 
 namespace {
 
+// Rows that are no whole number of a type's blocks are stored in another, as quantizers do.
+void warn_of_other_type(const gguf::File& file, const std::string& path) {
+  const auto spec = model::parse_synthetic(path);
+  const DType most = bench::main_weight_type(file);
+  if (!spec || spec->dtype == most) return;
+  warn(fmt::format("{}: most weights are {}: rows of this model are no whole blocks of {}", path, name(most),
+                   name(spec->dtype)));
+}
+
 // A word that is no file and is not spelled like one: the name of a model, perhaps.
 Status check_model_name(const std::string& path) {
   if (names_a_model(path) || path.find('/') != std::string::npos) return {};
@@ -68,13 +82,21 @@ Result<gguf::File> open_model(const std::string& path) {
   if (path.empty()) return gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
   TRY(check_model_name(path));
   ProgressBar bar;
-  return model::open_model(
-      path, [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
+  TRY_ASSIGN(gguf::File file, model::open_model(path, [&](std::string_view what, uint64_t done,
+                                                          uint64_t total) { bar.show(what, done, total); }));
+  bar.clear();
+  if (model::is_synthetic(path)) warn_of_other_type(file, path);
+  return file;
 }
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
-  TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
+  TRY(backend::create_backend(options.backend));  // before a model is made for nothing
   TRY_ASSIGN(gguf::File file, open_model(path));
+  return load_model(std::move(file), options);
+}
+
+Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options) {
+  TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
   ProgressBar bar;
   model::LoadOptions load;
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };

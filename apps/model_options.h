@@ -19,6 +19,8 @@ struct ModelOptions {
   std::optional<bool> check_tensors;  // absent: a warning for files below 1 GiB
 };
 
+// --kv-type alone.
+void add_kv_type_option(CLI::App& app, ModelOptions& options);
 // --backend, --kv-type and --check-tensors; with_kv adds --kv and --no-kv.
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
 
@@ -33,5 +35,7 @@ bool names_a_model(const std::string& argument);
 Result<gguf::File> open_model(const std::string& path);
 // Opens and loads the model; a bar on stderr when that is a terminal.
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options);
+// Of a file that open_model() gave.
+Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options);
 
 }  // namespace inferno::apps

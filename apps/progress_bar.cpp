@@ -34,8 +34,8 @@ void ProgressBar::show(std::string_view what, uint64_t done, uint64_t total) {
   draw(line);
 }
 
-void ProgressBar::show_line(const std::string& line) {
-  if (is_due()) draw(line);
+void ProgressBar::show_line(const std::function<std::string()>& line) {
+  if (is_due()) draw(line());
 }
 
 bool ProgressBar::is_due() {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,8 @@ class ProgressBar {
 
   // done of total bytes; redraws at most 20 times a second.
   void show(std::string_view what, uint64_t done, uint64_t total);
-  // Any line in place of a bar.
-  void show_line(const std::string& line);
+  // Any line in place of a bar; made only when it is time to draw.
+  void show_line(const std::function<std::string()>& line);
   // Wipes the line, before something else is written.
   void clear();
 

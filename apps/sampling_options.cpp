@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "apps/output.h"
 #include "apps/validators.h"
 
 namespace inferno::apps {
@@ -28,6 +29,16 @@ Status check_sampling(const sampling::SamplingParams& params) {
   std::string message = status.error().message;
   std::replace(message.begin(), message.begin() + static_cast<std::ptrdiff_t>(message.find(':')), '_', '-');
   return make_error(ErrorCode::kInvalidArgument, "--{}", message);
+}
+
+void warn_of_idle_options(const sampling::SamplingParams& params) {
+  if (params.temperature > 0) return;
+  const auto idle = [](const char* flag) {
+    warn(fmt::format("{} changes nothing at temperature 0; add -t 1 to draw", flag));
+  };
+  if (params.top_k > 0) idle("--top-k");
+  if (params.top_p < 1) idle("--top-p");
+  if (params.min_p > 0) idle("--min-p");
 }
 
 }  // namespace inferno::apps

@@ -14,4 +14,7 @@ void add_sampling_options(CLI::App& app, sampling::SamplingParams& params);
 // As sampling::validate; the error names the option.
 Status check_sampling(const sampling::SamplingParams& params);
 
+// Says which options do nothing because the likeliest token is taken anyway.
+void warn_of_idle_options(const sampling::SamplingParams& params);
+
 }  // namespace inferno::apps

@@ -52,7 +52,7 @@ std::string preset_lines() {
 Run setup_synthesize(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("SPEC", options->spec,
-                 "synthetic:PRESET:TYPE[:SEED], which stands for a model elsewhere too")
+                 "synthetic:PRESET[:TYPE[:SEED]], which stands for a model elsewhere too")
       ->required()
       ->type_name("");
   app.add_option("OUT", options->output, "The .gguf file to write")->required()->type_name("");

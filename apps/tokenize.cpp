@@ -67,7 +67,8 @@ Status tokenize(const TokenizeArguments& arguments) {
 
 Run setup_tokenize(CLI::App& app) {
   const auto arguments = std::make_shared<TokenizeArguments>();
-  app.add_option("MODEL", arguments->model, "A GGUF file, its vocabulary is enough; or synthetic:PRESET:TYPE")
+  app.add_option("MODEL", arguments->model,
+                 "A GGUF file, its vocabulary is enough; or synthetic:PRESET[:TYPE]")
       ->required()
       ->type_name("");
   auto* text = app.add_option("TEXT", arguments->text, "The text")->type_name("");

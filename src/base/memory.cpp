@@ -45,6 +45,10 @@ std::optional<uint64_t> available_memory() {
   return machine ? machine : group;
 }
 
+void reset_peak_resident_memory() {
+  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5)
+}
+
 std::optional<uint64_t> peak_resident_memory() {
   return kilobytes_in("/proc/self/status", "VmHWM:");
 }

@@ -67,6 +67,7 @@ Status read_all(int fd, pid_t pid, std::string_view program, const std::atomic<b
   }
 }
 
+// Its standard output is `out`.
 Result<pid_t> spawn(const std::vector<std::string>& argv, int out) {
   std::vector<char*> arguments;
   for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -81,7 +82,19 @@ Result<pid_t> spawn(const std::vector<std::string>& argv, int out) {
   return pid;
 }
 
+int wait_for(pid_t pid) {
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 }  // namespace
+
+Result<int> run_attached(const std::vector<std::string>& argv) {
+  TRY_ASSIGN(const pid_t pid, spawn(argv, STDOUT_FILENO));
+  return wait_for(pid);
+}
 
 std::optional<std::string> find_program(std::string_view name) {
   const std::string path = environment::get("PATH").value_or("/usr/bin:/bin");
@@ -108,11 +121,8 @@ Result<Finished> run_subprocess(const std::vector<std::string>& argv, const std:
   Finished finished;
   const Status read = read_all(reading.get(), pid, argv[0], cancelled, finished.out);
   reading.reset();
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  finished.exit_code = wait_for(pid);
   TRY(read);
-  finished.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return finished;
 }
 

@@ -24,4 +24,7 @@ struct Finished {
 Result<Finished> run_subprocess(const std::vector<std::string>& argv,
                                 const std::atomic<bool>* cancelled = nullptr);
 
+// The same with the program's output going where ours goes. Its exit code.
+Result<int> run_attached(const std::vector<std::string>& argv);
+
 }  // namespace inferno

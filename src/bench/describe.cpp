@@ -10,20 +10,21 @@
 
 #include "base/cpu_topology.h"
 #include "base/version.h"
+#include "model/synthetic.h"
 
 namespace inferno::bench {
 namespace {
 
 // Of a path, the last component: what is left of the folder is nobody's business in a report.
-std::string shown_path(const std::string& path) {
+std::string shown_path(const model::LoadedModel& loaded, const std::string& path) {
   if (path.empty()) return "demo";
-  if (path.starts_with("synthetic:")) return path;
+  if (model::is_synthetic(path)) return loaded.model->file().path();
   return std::filesystem::path(path).filename().string();
 }
 
 std::string model_name(const model::LoadedModel& loaded, const std::string& path) {
-  if (path.starts_with("synthetic:")) return path.substr(0, path.find(':', sizeof("synthetic:")));
   if (path.empty()) return "demo";
+  if (const auto spec = model::parse_synthetic(path)) return fmt::format("synthetic:{}", spec->preset.name);
   const std::string& name = loaded.model->config().name;
   return name.empty() ? std::filesystem::path(path).stem().string() : name;
 }
@@ -43,7 +44,7 @@ Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& opt
   backend::Backend& backend = loaded.model->backend();
   Setting setting;
   setting.model = model_name(loaded, model_path);
-  setting.model_path = shown_path(model_path);
+  setting.model_path = shown_path(loaded, model_path);
   setting.dtype = name(main_weight_type(loaded.model->file()));
   setting.kv_type = name(options.kv_type);
   setting.use_kv_cache = options.use_kv_cache;

@@ -112,7 +112,7 @@ class Climb {
     model::LoadOptions load;
     load.tensor_check = model::TensorCheck::kNone;
     TRY_ASSIGN(const model::LoadedModel loaded, model::load_from_gguf(gguf::File(file), *backend, load));
-    TRY_ASSIGN(const Setting setting, describe(loaded, run, file_.path(), "ladder", 42));
+    TRY_ASSIGN(const Setting setting, describe(loaded, run, options_.model_path, "ladder", 42));
     note(setting);
     Runner runner(
         loaded, run,

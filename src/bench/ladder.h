@@ -14,6 +14,7 @@
 namespace inferno::bench {
 
 struct LadderOptions {
+  std::string model_path;  // as the user gave it; empty is the demo model
   int64_t prompt_tokens = 32;
   int64_t max_new_tokens = 16;
   RunOptions run;  // of each rung; use_kv_cache is the rung's own; max_seconds is shared among the rungs

@@ -73,8 +73,9 @@ class Comparer {
     TRY_ASSIGN(request.prompt_ids, runner_.prompt_ids(prompt_tokens));
     request.max_new_tokens = n;
     request.ignore_end = true;
+    request.kv_type = options_.kv_type;
     engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
-    TRY_ASSIGN(const engine::RequestId id, engine.submit(std::move(request), {}, cancelled_));
+    TRY_ASSIGN(const engine::RequestId id, engine.submit(std::move(request), {}, cancel_by(cancelled_)));
     while (engine.has_work()) engine.step();
     Result<engine::Generated> generated = engine.take(id)->generated;
     if (generated && generated->finish_reason == engine::FinishReason::kCancelled) {

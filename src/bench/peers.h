@@ -20,6 +20,7 @@ struct PeerOptions {
   int64_t prompt_tokens = 512;
   int64_t generated_tokens = 128;
   int rounds = 5;
+  DType kv_type = DType::kF16;  // of ours; the peer's default is F16
 };
 
 // One test as llama-bench names it ("pp512": tokens of a prompt a second; "tg128": tokens made a second after

@@ -41,7 +41,7 @@ struct ConfigResult {
   std::vector<Trial> trials;  // in the order they ran; warm-up runs are not among them
   int warmup_runs = 0;
   uint64_t cache_bytes = 0;      // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)
-  uint64_t peak_host_bytes = 0;  // highest resident set of the process so far
+  uint64_t peak_host_bytes = 0;  // highest resident set of the process during these runs
   std::optional<uint64_t> peak_gpu_bytes;
 };
 

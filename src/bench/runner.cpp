@@ -70,8 +70,8 @@ bool Runner::is_cancelled() const {
 }
 
 Result<std::vector<int32_t>> Runner::prompt_ids(int64_t n) const {
-  const std::string text = options_.prompt.empty() ? std::string(kPassage) : options_.prompt;
-  TRY_ASSIGN(std::vector<int32_t> ids, loaded_.tokenizer->encode(text));
+  TRY_ASSIGN(std::vector<int32_t> ids,
+             loaded_.tokenizer->encode(options_.prompt.value_or(std::string(kPassage))));
   if (ids.empty()) return make_error(ErrorCode::kInvalidArgument, "--prompt: expected text, found none");
   const size_t unit = ids.size();
   while (ids.size() < static_cast<size_t>(n)) ids.push_back(ids[ids.size() % unit]);
@@ -80,24 +80,22 @@ Result<std::vector<int32_t>> Runner::prompt_ids(int64_t n) const {
 }
 
 Result<std::vector<ConfigResult>> Runner::run(const std::vector<Config>& configs) {
+  TRY(prompt_ids(1));
   begin_ = clock_.now();
   progress_ = {};
   progress_.n_configs = configs.size();
   done_work_ = total_work_ = 0;
   for (const Config& config : configs) total_work_ += work(config) * (options_.warmup_runs + options_.trials);
   std::vector<ConfigResult> results;
-  for (size_t i = 0; i < configs.size(); ++i) {
-    if (is_cancelled()) break;
+  for (size_t i = 0; i < configs.size() && !is_cancelled(); ++i) {
     // What is left of the time, shared equally among the configs that are left.
     const double left = options_.max_seconds ? *options_.max_seconds - elapsed() : kForever;
-    TRY_ASSIGN(ConfigResult result,
-               run_config(configs[i], i, left / static_cast<double>(configs.size() - i)));
-    results.push_back(std::move(result));
+    results.push_back(run_config(configs[i], i, left / static_cast<double>(configs.size() - i)));
   }
   return results;
 }
 
-Result<ConfigResult> Runner::run_config(const Config& config, size_t index, double budget) {
+ConfigResult Runner::run_config(const Config& config, size_t index, double budget) {
   progress_.config = index;
   progress_.key = config.key;
   ConfigResult result;
@@ -113,46 +111,66 @@ Result<ConfigResult> Runner::run_config(const Config& config, size_t index, doub
     total_work_ -= work(config) * (options_.warmup_runs + options_.trials);
     return result;
   }
-  TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(config.prompt_tokens));
-  TRY(run_trials(config, ids, budget, result));
+  reset_peak_resident_memory();
+  if (const Status ran = run_trials(config, budget, result); !ran) {
+    result.note = fmt::format("failed: {}", ran.error().message);
+  }
   const int64_t positions = result.prompt_tokens + result.max_new_tokens;
   result.cache_bytes = cache_bytes(loaded_.model->kv_config(options_.kv_type, 1, positions), positions);
   result.peak_host_bytes = peak_resident_memory().value_or(0);
   return result;
 }
 
-Status Runner::run_trials(const Config& config, const std::vector<int32_t>& ids, double budget,
-                          ConfigResult& result) {
+Status Runner::run_trials(const Config& config, double budget, ConfigResult& result) {
+  TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(config.prompt_tokens));
   const double end = elapsed() + budget;
   const int n_runs = options_.warmup_runs + options_.trials;
   for (int run = 0; run < n_runs && !is_cancelled(); ++run) {
     progress_.warmup = run < options_.warmup_runs;
     progress_.run = progress_.warmup ? run : run - options_.warmup_runs;
     progress_.n_runs = progress_.warmup ? options_.warmup_runs : options_.trials;
-    const double share = (end - elapsed()) / (n_runs - run);
-    if (share <= 0) break;
-    // Once a row is cut its trials are of one length, which takes about as long as the first did.
-    const double deadline = result.cut ? kForever : elapsed() + share;
-    TRY_ASSIGN(const std::optional<Trial> trial, run_once(config, ids, result.max_new_tokens, deadline));
+    const double now = elapsed();
+    const bool is_first = result.trials.empty();
+    // The trials of a row are of one length: the first decides, the others run if there is time for nearly as
+    // much (it has taken a little more than its share).
+    const double share = (end - now) / (n_runs - run);
+    const double wanted = is_first ? 0 : std::chrono::duration<double>(result.trials.front().wall).count();
+    if (share <= 0 || now + 0.9 * wanted > end) break;
+    TRY_ASSIGN(const std::optional<Trial> trial,
+               run_once(config, ids, result.max_new_tokens, is_first ? now + share : kForever));
     done_work_ += work(config);
     if (!trial) break;
     if (progress_.warmup) {
       ++result.warmup_runs;
-      continue;
+    } else {
+      add_trial(*trial, result);
     }
-    if (trial->generated_tokens < result.max_new_tokens) {
-      result.cut = true;
-      result.note = fmt::format("cut by --max-seconds at {} of {} new tokens", trial->generated_tokens,
-                                config.max_new_tokens);
-      result.max_new_tokens = trial->generated_tokens;
-    }
-    result.trials.push_back(*trial);
   }
-  if (is_cancelled()) result.note = "interrupted";
-  if (result.trials.empty() && result.note.empty()) {
-    result.note = "not run: --max-seconds was over before the first token of a trial";
-  }
+  add_note(result);
   return {};
+}
+
+void Runner::add_trial(const Trial& trial, ConfigResult& result) const {
+  result.cut = result.cut || trial.generated_tokens < result.max_new_tokens;
+  result.max_new_tokens = trial.generated_tokens;
+  result.trials.push_back(trial);
+}
+
+void Runner::add_note(ConfigResult& result) const {
+  std::vector<std::string> notes;
+  if (result.cut) {
+    notes.push_back(fmt::format("cut by --max-seconds at {} of {} new tokens", result.max_new_tokens,
+                                result.config.max_new_tokens));
+  }
+  const auto n = static_cast<int>(result.trials.size());
+  if (is_cancelled()) {
+    notes.push_back("interrupted");
+  } else if (n == 0) {
+    notes.push_back("not run: --max-seconds was over before the first token of a trial");
+  } else if (n < options_.trials) {
+    notes.push_back(fmt::format("{} of {} trials: --max-seconds was over", n, options_.trials));
+  }
+  result.note = fmt::format("{}", fmt::join(notes, "; "));
 }
 
 Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::vector<int32_t>& ids,
@@ -167,27 +185,38 @@ Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::v
 
   progress_.tokens = 0;
   progress_.max_new_tokens = max_new_tokens;
-  std::atomic<bool> stop{false};
-  const auto on_text = [](std::string_view) { return true; };
+  bool is_over = false;
+  // Within a pass only the prompt's is given up: a token under way is finished, so that no time is lost in
+  // it.
+  const auto cancelled = [&] {
+    return is_over || is_cancelled() ||
+           (deadline < kForever && progress_.tokens == 0 && elapsed() > deadline);
+  };
   engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
-  TRY_ASSIGN(const engine::RequestId id, engine.submit(std::move(request), on_text, &stop));
+  TRY_ASSIGN(const engine::RequestId id,
+             engine.submit(
+                 std::move(request), [](std::string_view) { return true; }, cancelled));
   while (engine.has_work()) {
     engine.step();
-    const double now = elapsed();
-    if (is_cancelled() || now > deadline) stop = true;
-    progress_.elapsed_s = now;
-    const double done = done_work_ + static_cast<double>(progress_.tokens);
-    if (done_work_ > 0) progress_.left_s = now / done * std::max(0.0, total_work_ - done);
-    if (progress_.left_s && options_.max_seconds) {
-      progress_.left_s = std::min(*progress_.left_s, std::max(0.0, *options_.max_seconds - now));
-    }
-    ++progress_.tokens;
-    if (on_progress_) on_progress_(progress_);
+    progress_.tokens = static_cast<int64_t>(engine.n_generated(id));
+    report_progress();
+    is_over = progress_.elapsed_s > deadline;
   }
   engine::Outcome outcome = *engine.take(id);
   if (!outcome.generated) return outcome.generated.error();
   if (is_cancelled() || outcome.generated->ids.empty()) return std::optional<Trial>();
   return std::optional<Trial>(to_trial(*outcome.generated));
+}
+
+void Runner::report_progress() {
+  progress_.elapsed_s = elapsed();
+  const double done = done_work_ + static_cast<double>(progress_.tokens);
+  if (done_work_ > 0) progress_.left_s = progress_.elapsed_s / done * std::max(0.0, total_work_ - done);
+  if (progress_.left_s && options_.max_seconds) {
+    progress_.left_s =
+        std::min(*progress_.left_s, std::max(0.0, *options_.max_seconds - progress_.elapsed_s));
+  }
+  if (on_progress_) on_progress_(progress_);
 }
 
 uint64_t cache_bytes(const kv::Config& config, int64_t tokens) {

@@ -19,9 +19,10 @@ struct RunOptions {
   int trials = 3;
   bool use_kv_cache = true;
   DType kv_type = DType::kF16;
-  std::string prompt;  // repeated or cut to a config's length; empty: a passage of our own
-  // For the whole suite, shared among its configs; a trial that takes longer than its part of it is stopped
-  // after the token that it is at, and the later trials of the config run as far as the first did.
+  std::optional<std::string> prompt;  // repeated or cut to a config's length; else a passage of our own
+  // For the whole suite, shared among its configs. A config's first trial is stopped when its share is over:
+  // in the prompt before the next layer, else after the token that it is at. Its other trials are as long as
+  // the first, and fewer when there is no time for them.
   std::optional<double> max_seconds;
 };
 
@@ -39,23 +40,24 @@ using OnProgress = std::function<void(const Progress&)>;
 
 class Runner {
  public:
-  // The model outlives the runner. `cancelled` ends the run after the next layer; what was measured by then
-  // is kept.
+  // The model outlives the runner. `cancelled` ends the run before the next layer; trials that are whole by
+  // then are kept.
   Runner(const model::LoadedModel& loaded, RunOptions options, OnProgress on_progress = {},
          const std::atomic<bool>* cancelled = nullptr, const Clock& clock = steady_clock());
 
-  // A result for each config in order; one that does not fit the model's context, or that time ran out for,
-  // has no trials and a note. Errors: an empty prompt after tokenization, an id the model does not know, and
-  // what the model's forward pass reports.
+  // A result for each config in order; one that does not fit the model's context, that time ran out for or
+  // that failed has no trials and a note. Errors: kInvalidArgument when the prompt has no tokens.
   Result<std::vector<ConfigResult>> run(const std::vector<Config>& configs);
 
   // Prompt ids of exactly n tokens.
   Result<std::vector<int32_t>> prompt_ids(int64_t n) const;
 
  private:
-  Result<ConfigResult> run_config(const Config& config, size_t index, double deadline);
-  Status run_trials(const Config& config, const std::vector<int32_t>& ids, double budget,
-                    ConfigResult& result);
+  ConfigResult run_config(const Config& config, size_t index, double budget);
+  Status run_trials(const Config& config, double budget, ConfigResult& result);
+  void add_trial(const Trial& trial, ConfigResult& result) const;
+  void add_note(ConfigResult& result) const;
+  void report_progress();
   // One request, stopped at `deadline` (seconds on our clock since the beginning). nullopt when not even the
   // first token was there by then.
   Result<std::optional<Trial>> run_once(const Config& config, const std::vector<int32_t>& ids,

@@ -20,7 +20,7 @@ Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache)
     : model_(&model), cache_(std::move(cache)) {}
 
 Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
-                        const std::atomic<bool>* cancelled) {
+                        const CancelFn& cancelled) {
   TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
   batch_.clear();
   batch_.append(*cache_, kSequence, tokens, length_, wanted);

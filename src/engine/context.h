@@ -2,12 +2,12 @@
 // kept in a cache of its own.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "kv/kv_cache.h"
 #include "model/batch.h"
@@ -26,7 +26,7 @@ class Context {
   // the rows that were wanted: (1, vocab) for kLast, (n_tokens, vocab) for kAll, none for kNone. Errors:
   // those of Model::forward; the context is then as it was before.
   Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
-                 const std::atomic<bool>* cancelled = nullptr);
+                 const CancelFn& cancelled = {});
   std::span<const float> logits() const { return logits_; }
   // Back to no tokens.
   void clear();

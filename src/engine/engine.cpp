@@ -26,14 +26,14 @@ Engine::Engine(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> 
                Scheduler::Limits limits, const Clock& clock)
     : model_(&model), tokenizer_(std::move(tokenizer)), clock_(&clock), scheduler_(limits, clock) {}
 
-Result<RequestId> Engine::submit(Request request, OnText on_text, const std::atomic<bool>* cancelled) {
+Result<RequestId> Engine::submit(Request request, OnText on_text, CancelFn cancelled) {
   TRY(sampling::validate(request.sampling));
   TRY(check_prompt(*model_, request.prompt_ids));
   const RequestId id = next_id_;
   TRY(scheduler_.enqueue_batch(std::span(&id, 1)));
   ++next_id_;
   Sequence& sequence =
-      sequences_.try_emplace(id, id, std::move(request), tokenizer_, std::move(on_text), cancelled)
+      sequences_.try_emplace(id, id, std::move(request), tokenizer_, std::move(on_text), std::move(cancelled))
           .first->second;
   sequence.generated.timeline.enqueued = scheduler_.stage_time(id, Scheduler::Stage::kEnqueue);
   ++n_unfinished_;
@@ -168,6 +168,11 @@ void Engine::release(Sequence& sequence) {
   scheduler_.finish(sequence.id);
   running_.erase(std::remove(running_.begin(), running_.end(), sequence.id), running_.end());
   --n_unfinished_;
+}
+
+size_t Engine::n_generated(RequestId id) const {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? 0 : found->second.generated.ids.size();
 }
 
 std::optional<Outcome> Engine::take(RequestId id) {

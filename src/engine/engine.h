@@ -20,14 +20,15 @@ class Engine {
   Engine(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
          Scheduler::Limits limits = {}, const Clock& clock = steady_clock());
 
-  // `cancelled`, if given, outlives the request; it takes effect before the next layer of at most 128 tokens.
+  // `cancelled` is asked before each layer of at most 128 tokens.
   // Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling parameters out of
   // range; kResource when the prompt is longer than the context or the queue is full.
-  Result<RequestId> submit(Request request, OnText on_text = {},
-                           const std::atomic<bool>* cancelled = nullptr);
+  Result<RequestId> submit(Request request, OnText on_text = {}, CancelFn cancelled = {});
   bool has_work() const { return n_unfinished_ > 0; }
   // Does nothing without work. What goes wrong is the outcome of the request that it happened to.
   void step();
+  // Tokens that a request has made so far; 0 for one that was taken.
+  size_t n_generated(RequestId id) const;
   // The outcome of a request that has finished, once; nullopt before. Errors in it: kResource when prompt or
   // cache do not fit, kRuntime when logits are not finite or from the device.
   std::optional<Outcome> take(RequestId id);

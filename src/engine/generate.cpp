@@ -9,7 +9,7 @@ Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer:
                            const Request& request, metrics::Metrics& metrics, const OnText& on_text,
                            const std::atomic<bool>* cancelled, metrics::ServingMetrics* serving) {
   Engine engine(model, std::move(tokenizer), {}, metrics.clock());
-  TRY_ASSIGN(const RequestId id, engine.submit(request, on_text, cancelled));
+  TRY_ASSIGN(const RequestId id, engine.submit(request, on_text, cancel_by(cancelled)));
   while (engine.has_work()) engine.step();
   Outcome outcome = *engine.take(id);
   for (const auto pass : outcome.metrics.per_forward()) metrics.record_forward_share(pass, 1);

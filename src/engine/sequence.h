@@ -1,7 +1,6 @@
 // Sequence: a request on its way through the engine: WAITING, then RUNNING, then FINISHED.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -27,22 +26,20 @@ struct Sequence {
   enum class State { kWaiting, kRunning, kFinished };
 
   Sequence(RequestId request_id, Request what, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
-           OnText on_text, const std::atomic<bool>* cancelled_flag)
+           OnText on_text, CancelFn cancel_fn)
       : id(request_id),
         request(std::move(what)),
         ids(request.prompt_ids),
         sampler(request.sampling),
         output(std::move(tokenizer), request.stop, std::move(on_text)),
-        cancelled(cancelled_flag) {}
+        cancelled(std::move(cancel_fn)) {}
 
   // The tokens whose keys and values are not there yet: what the coming forward pass is about.
   std::span<const int32_t> pending() const {
     return std::span(ids).subspan(static_cast<size_t>(context->length()));
   }
   bool is_prefill() const { return generated.ids.empty(); }
-  bool is_cancelled() const {
-    return output.refused() || (cancelled != nullptr && cancelled->load(std::memory_order_relaxed));
-  }
+  bool is_cancelled() const { return output.refused() || (cancelled && cancelled()); }
 
   RequestId id;
   Request request;
@@ -52,7 +49,7 @@ struct Sequence {
   std::optional<Context> context;  // while running
   sampling::Sampler sampler;
   TextOutput output;
-  const std::atomic<bool>* cancelled;  // may be null
+  CancelFn cancelled;
 
   // Of the forward pass under way, which may take several steps.
   std::chrono::nanoseconds pass_time{0};

@@ -16,7 +16,7 @@ Tensor shaped(const Tensor& storage, std::initializer_list<int64_t> shape) {
 
 }  // namespace
 
-Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const std::atomic<bool>* cancelled) {
+Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const CancelFn& cancelled) {
   const telemetry::ScopedCounter counter("model::Forward");
   const int64_t n = batch.n_tokens();
   CHECK(n > 0 && n <= max_batch(), "a batch of {} tokens", n);
@@ -35,7 +35,7 @@ Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const std:
     b.rope_table({view, c.ropes[i].inv_freq.data(), cos_sin[i]});
   }
   for (size_t i = 0; i < c.layers.size(); ++i) {
-    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
+    if (cancelled && cancelled()) {
       TRY(b.end_forward());
       return Error{ErrorCode::kCancelled, "cancelled"};
     }

@@ -25,8 +25,8 @@ struct LoadOptions {
   ProgressFn progress;
 };
 
-// What a model's path names: a .gguf file, or "synthetic:PRESET:TYPE[:SEED]" (synthetic.h), which is made in
-// memory.
+// What a model's path names: a .gguf file, or "synthetic:PRESET[:TYPE[:SEED]]" (synthetic.h), which is made
+// in memory.
 Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress = {});
 
 struct LoadedModel {

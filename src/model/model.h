@@ -1,11 +1,11 @@
 // Model: a config, its weights, and the one forward pass of all families.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "backend/backend.h"
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -28,9 +28,8 @@ class Model {
 
   // Runs the batch through all layers; keys and values of its positions are added to the cache. At most
   // max_batch() tokens. Errors: kResource when activations cannot be allocated; kCancelled when `cancelled`
-  // became true, which is looked at before each layer; kRuntime from the device.
-  Result<Logits> forward(const Batch& batch, kv::KvCache& cache,
-                         const std::atomic<bool>* cancelled = nullptr);
+  // says so, which is asked before each layer; kRuntime from the device.
+  Result<Logits> forward(const Batch& batch, kv::KvCache& cache, const CancelFn& cancelled = {});
   // 512, or as many rows as keep the activations below 256 MiB.
   int64_t max_batch() const { return max_batch_; }
 

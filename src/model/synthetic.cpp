@@ -212,14 +212,16 @@ bool is_synthetic(std::string_view path) {
 
 Result<SyntheticSpec> parse_synthetic(std::string_view text) {
   const std::vector<std::string_view> words = split_at_colons(text);
-  if (!is_synthetic(text) || words.size() < 3 || words.size() > 4) {
+  if (!is_synthetic(text) || words.size() < 2 || words.size() > 4) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "{}: expected synthetic:PRESET:TYPE[:SEED], as synthetic:{}:q8_0", escaped(text, 4096),
-                      presets().front().name);
+                      "{}: expected synthetic:PRESET[:TYPE[:SEED]], as synthetic:{}:q8_0",
+                      escaped(text, 4096), presets().front().name);
   }
   SyntheticSpec spec;
   TRY_ASSIGN(spec.preset, read_preset(text, words[1]));
-  TRY_ASSIGN(spec.dtype, read_type(text, words[2]));
+  if (words.size() > 2) {
+    TRY_ASSIGN(spec.dtype, read_type(text, words[2]));
+  }
   if (words.size() == 4) {
     TRY_ASSIGN(spec.seed, read_seed(text, words[3]));
   }

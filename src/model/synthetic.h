@@ -1,6 +1,7 @@
 // Synthetic models: the shape and vocabulary of a known model with seeded random weights, made in seconds.
-// They stand wherever a model's path does, as "synthetic:PRESET:TYPE[:SEED]", and say nothing worth reading:
-// they are for benchmarks and tests. Hidden states are of order 1 through all layers, logits of variance 1.
+// They stand wherever a model's path does, as "synthetic:PRESET[:TYPE[:SEED]]", and say nothing worth
+// reading: they are for benchmarks and tests. Hidden states are of order 1 through all layers, logits of
+// variance 1.
 #pragma once
 
 #include <atomic>
@@ -19,14 +20,15 @@ namespace inferno::model {
 
 struct SyntheticSpec {
   Preset preset;
-  DType dtype = DType::kQ8_0;  // of the matrices, as storage_type() says; vectors are F32
+  DType dtype =
+      DType::kQ8_0;  // unless TYPE says otherwise; of the matrices, as storage_type() says; vectors are F32
   uint64_t seed = 0;
 };
 
 // Whether a model's path is meant as a spec.
 bool is_synthetic(std::string_view path);
-// Reads "synthetic:PRESET:TYPE[:SEED]", letter case aside. kInvalidArgument, with the nearest right name and
-// the list of all, for a preset or type that does not exist.
+// Reads "synthetic:PRESET[:TYPE[:SEED]]", letter case aside. kInvalidArgument, with the nearest right name
+// and the list of all, for a preset or type that does not exist.
 Result<SyntheticSpec> parse_synthetic(std::string_view text);
 // What parse_synthetic() reads; it is the path of the File that is made.
 std::string synthetic_path(const SyntheticSpec& spec);

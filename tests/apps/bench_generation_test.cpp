@@ -2,10 +2,12 @@
 // tokens.
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/raw_gguf.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -76,7 +78,7 @@ TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {
   refused("--model synthetic:qwen3-0.6b:q8_1", "did you mean");
   refused("--trails 3", "did you mean --trials?");
   refused("--suite quick --prompt-tokens 3", "--suite and --config bring their own lengths");
-  refused("--dtype bf16 " + kShort, "--dtype bf16: the weights of demo are Q8_0");
+  refused("--dtype bf16 " + kShort, "--dtype bf16: the weights of the demo model are Q8_0");
   refused("--device cuda", "cuda");
 }
 
@@ -93,16 +95,51 @@ TEST(BenchGeneration, OnATerminalItShowsWhereItIs) {
 }
 
 TEST(BenchGeneration, AModelTooLargeForMemoryIsRefusedBeforeItIsLoaded) {
+  RawGguf raw;
+  raw.header(1, 1).key_string("general.architecture", "test");
+  raw.tensor("huge", {1 << 20, 1 << 20}, static_cast<uint32_t>(DType::kF32), 0).align();
   const auto path = scratch_dir("bench_large") / "large.gguf";
-  std::ofstream(path) << "GGUF";
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(raw.bytes().data()),
+             static_cast<std::streamsize>(raw.bytes().size()));
   std::error_code error;
-  std::filesystem::resize_file(path, uintmax_t{1} << 42, error);
+  std::filesystem::resize_file(path, raw.bytes().size() + (uintmax_t{4} << 40), error);
   if (error) GTEST_SKIP() << "no sparse files here: " << error.message();
+  for (const std::string command :
+       {"bench generation --no-save --model ", "bench ladder --model ", "bench peers "}) {
+    const Finished finished = run_program("inferno", command + "'" + path.string() + "'");
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_TRUE(contains(finished.err, "needs 4.4 TB of memory, 4.4 TB of weights and 0 bytes of keys"))
+        << finished.err;
+  }
+}
+
+TEST(BenchGeneration, NothingMeasuredIsAFailure) {
   const Finished finished =
-      run_program("inferno", "bench generation --no-save --model '" + path.string() + "'");
+      run_program("inferno", "bench generation --no-save --prompt-tokens 5000 --trials 1");
   EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_TRUE(contains(finished.err, "its weights are 4.4 TB, ")) << finished.err;
-  EXPECT_TRUE(contains(finished.err, " of memory are available: not loaded")) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "nothing was measured: not run: the model's context has 512"))
+      << finished.err;
+}
+
+TEST(BenchGeneration, WhatContradictsItselfIsRefused) {
+  for (const char* arguments : {"--suite full --config short", "--prompt ''", "--max-seconds nan",
+                                "--max-seconds 0", "--max-seconds inf", "--previous a.json b.json"}) {
+    const Finished finished = run_program("inferno", std::string("bench generation --no-save ") + arguments);
+    EXPECT_EQ(finished.exit_code, 2) << arguments << "\n" << finished.err;
+    EXPECT_LT(finished.err.size(), 300u) << finished.err;
+  }
+}
+
+TEST(BenchGeneration, AnInterruptKeepsTheReportThatIsThere) {
+  const auto folder = scratch_dir("bench_interrupted");
+  const std::string arguments =
+      "bench generation --suite quick --trials 50 --output-dir '" + folder.string() + "'";
+  RunningProgram program("inferno", arguments + " --log '" + (folder / "log.jsonl").string() + "'");
+  program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder)) << finished.out;
 }
 
 TEST(BenchGeneration, TimeThatRunsOutIsSaid) {

@@ -85,7 +85,7 @@ TEST(GenerateCommand, TheFirstArgumentIsAModelIfItExistsOrLooksLikeOne) {
   const std::string unnamed = write_file("no_suffix", {});
   expect_refusal(generate(unnamed), 1, "no_suffix");
   expect_refusal(generate("nowhere.gguf"), 1, "nowhere.gguf");
-  expect_refusal(generate("synthetic:7b"), 2, "expected synthetic:PRESET:TYPE[:SEED]");
+  expect_refusal(generate("synthetic:7b"), 2, "preset: expected one of");
   expect_refusal(generate("synthetic:qwen3-06b:q8_0"), 2, "did you mean qwen3-0.6b?");
 }
 

@@ -46,7 +46,7 @@ TEST(SynthesizeCommand, RefusesWhatItCannotMakeOrWrite) {
     EXPECT_NE(finished.err.find(what), std::string::npos) << finished.err;
   };
   refused("synthetic:qwen3-0.6b:q9_0 " + out, 2, "weight type: expected one of f32");
-  refused("qwen3-0.6b:q8_0 " + out, 2, "expected synthetic:PRESET:TYPE[:SEED]");
+  refused("qwen3-0.6b:q8_0 " + out, 2, "expected synthetic:PRESET[:TYPE[:SEED]]");
   refused(kSmallest, 2, "OUT");
   refused(fmt::format("{} {}/missing/x.gguf", kSmallest, dir.string()), 1, "cannot create it");
   EXPECT_TRUE(std::filesystem::is_empty(dir));

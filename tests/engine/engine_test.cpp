@@ -116,7 +116,7 @@ TEST_F(EngineTest, CancellingWhileWaitingEndsItWhenItsTurnComes) {
   Engine engine = this->engine();
   std::atomic<bool> cancelled{false};
   const RequestId first = *engine.submit(request(3));
-  const RequestId second = *engine.submit(request(3), {}, &cancelled);
+  const RequestId second = *engine.submit(request(3), {}, cancel_by(&cancelled));
   cancelled = true;
   while (engine.has_work()) engine.step();
   EXPECT_EQ(engine.take(first)->generated->finish_reason, FinishReason::kLength);

@@ -25,7 +25,7 @@ TEST(Model, AForwardIsCancelledBetweenLayers) {
   model::Batch batch;
   batch.append(*cache, 0, test::random_ids(4, 300, 1), 0, model::Batch::Logits::kLast);
   const std::atomic<bool> cancelled{true};
-  const auto result = loaded.model->forward(batch, *cache, &cancelled);
+  const auto result = loaded.model->forward(batch, *cache, cancel_by(&cancelled));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kCancelled);
 }
