@@ -9,6 +9,7 @@
 #include "apps/progress_bar.h"
 #include "apps/sampling_options.h"
 #include "apps/signals.h"
+#include "apps/telemetry_options.h"
 #include "apps/validators.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -39,6 +40,7 @@ struct Options {
   std::vector<std::string> previous;
   bench::RunOptions run;
   ModelOptions model_options;
+  TelemetryOptions telemetry;
 };
 
 // What --suite, --config or the lengths ask for, and the name of that.
@@ -224,6 +226,7 @@ Run setup_bench_generation(CLI::App& app) {
   app.add_flag("--kv-cache{true},!--no-kv-cache", options->run.use_kv_cache,
                "Keep keys and values of past tokens (the default), or compute all anew for every token");
   add_output_options(app, *options);
+  add_telemetry_options(app, options->telemetry);
   add_model_options(app, options->model_options, false);
   app.footer(
       "Examples:\n"
@@ -235,7 +238,7 @@ Run setup_bench_generation(CLI::App& app) {
     for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty"}) {
       options->has_sampling |= app.count(flag) > 0;
     }
-    const Result<int> code = run(*options);
+    const Result<int> code = with_telemetry(options->telemetry, [&] { return run(*options); });
     return code ? *code : fail(code.error());
   };
 }

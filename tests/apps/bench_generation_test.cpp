@@ -89,7 +89,6 @@ TEST(BenchGeneration, OnATerminalItShowsWhereItIs) {
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_TRUE(contains(finished.out, "\rcustom (1 of 1)  ")) << finished.out;
   EXPECT_TRUE(contains(finished.out, " of 60 tokens  ")) << finished.out;
-  EXPECT_TRUE(contains(finished.out, " left")) << finished.out;
   const Finished quiet = run_in_terminal("inferno", "bench generation --no-save " + kShort, "TERM=dumb");
   EXPECT_FALSE(contains(quiet.out, "\rcustom (1 of 1)")) << quiet.out;
 }
@@ -143,11 +142,21 @@ TEST(BenchGeneration, AnInterruptKeepsTheReportThatIsThere) {
 }
 
 TEST(BenchGeneration, TimeThatRunsOutIsSaid) {
-  const Finished finished = run_program(
-      "inferno",
-      "bench generation --no-save --prompt-tokens 4 --max-new-tokens 500 --trials 1 --max-seconds 0.2");
-  ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_TRUE(contains(finished.out, "--max-seconds")) << finished.out;
+  const Finished finished = run_program("inferno", "bench generation --no-save --max-seconds 1e-9");
+  EXPECT_EQ(finished.exit_code, 1) << "nothing was measured";
+  EXPECT_TRUE(contains(finished.out, "**demo, short**: not run: --max-seconds was over")) << finished.out;
+}
+
+TEST(BenchGeneration, StagesAreRecordedWhenAsked) {
+  const auto csv = scratch_dir("bench_telemetry") / "stages.csv";
+  ASSERT_EQ(run_program("inferno",
+                        "bench generation --no-save " + kShort + "--telemetry-csv '" + csv.string() + "'")
+                .exit_code,
+            0);
+  std::ifstream in(csv);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_TRUE(text.starts_with("stage,elapsed_us\n"));
+  EXPECT_TRUE(contains(text, "\nEngine::Decode,"));
 }
 
 TEST(BenchGeneration, TheHistoryGrowsByALineARun) {
