@@ -1,4 +1,5 @@
-// inferno bench compare A.json B.json: medians, quartiles, verdicts; exit code 1 on a regression.
+// inferno bench compare A.json B.json: medians, quartiles, verdicts; exit code 1 on a regression or a figure
+// missing.
 #include <charconv>
 #include <memory>
 
@@ -30,6 +31,7 @@ Result<double> share(const std::string& text) {
 std::string verdict(const bench::Comparison& comparison, double gate) {
   std::string text;
   for (const std::string& line : bench::regressions(comparison, gate)) text += "regression: " + line + "\n";
+  for (const std::string& line : comparison.missing) text += "missing: " + line + "\n";
   const bool failed = !text.empty();
   for (const std::string& line : bench::wide_spreads(comparison, gate)) text += "uncertain: " + line + "\n";
   return text + fmt::format("gate of {:g} %: {}\n", 100 * gate, failed ? "failed" : "passed");
@@ -43,7 +45,8 @@ Result<int> run(const Options& options) {
   for (const std::string& warning : comparison.warnings) warn(warning);
   write_stdout(bench::comparison_table(comparison) + "\n" + verdict(comparison, gate));
   const int code = finish_stdout();
-  return code != 0 || !bench::regressions(comparison, gate).empty() ? 1 : 0;
+  const bool passed = comparison.missing.empty() && bench::regressions(comparison, gate).empty();
+  return code != 0 || !passed ? 1 : 0;
 }
 
 }  // namespace
@@ -57,8 +60,10 @@ Run setup_bench_compare(CLI::App& app) {
       ->type_name("PERCENT")
       ->capture_default_str();
   app.footer(
-      "Exit code 1 on a regression, 2 when the reports cannot be compared. Verdicts are those of a rank-sum\n"
-      "test at the 10 % level: with 3 trials a side only complete separation counts.\n\n"
+      "Exit code 1 on a regression or when B lacks what A measured, 2 when the reports cannot be compared.\n"
+      "Verdicts are those of a rank-sum test at the 10 % level: with 3 trials a side only complete "
+      "separation\n"
+      "counts.\n\n"
       "Example:\n  inferno bench compare before.json after.json --gate 5%");
   return [options] {
     const Result<int> code = run(*options);

@@ -13,34 +13,56 @@ double seconds(Nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-std::optional<double> e2e(const Trial& trial) {
-  const double s = seconds(trial.wall);
-  return s > 0 ? std::optional(static_cast<double>(trial.generated_tokens) / s) : std::nullopt;
-}
-
-std::optional<double> decode(const Trial& trial) {
+// Of the tokens after the first, up to token n.
+double steps_s(const Trial& trial, size_t n) {
   double s = 0;
-  for (const Nanoseconds step : trial.steps) s += seconds(step);
-  return s > 0 ? std::optional(static_cast<double>(trial.steps.size()) / s) : std::nullopt;
+  for (size_t i = 0; i + 1 < n; ++i) s += seconds(trial.steps[i]);
+  return s;
 }
 
-std::optional<double> ttft(const Trial& trial) {
+// What two rows are compared over: the first n tokens of each.
+struct Common {
+  size_t n = 0;
+  bool whole = true;  // all that both made
+};
+
+std::optional<double> e2e(const Trial& trial, const Common& common) {
+  const double s = common.whole ? seconds(trial.wall) : seconds(trial.ttft) + steps_s(trial, common.n);
+  return s > 0 ? std::optional(static_cast<double>(common.n) / s) : std::nullopt;
+}
+
+std::optional<double> decode(const Trial& trial, const Common& common) {
+  const double s = steps_s(trial, common.n);
+  return s > 0 ? std::optional(static_cast<double>(common.n - 1) / s) : std::nullopt;
+}
+
+std::optional<double> ttft(const Trial& trial, const Common&) {
   return 1e3 * seconds(trial.ttft);
 }
 
 struct Metric {
   const char* name;
   bool higher_is_better;
-  std::optional<double> (*of)(const Trial& trial);
+  std::optional<double> (*of)(const Trial& trial, const Common& common);
 };
 
 constexpr Metric kMetrics[] = {
     {"E2E tok/s", true, e2e}, {"decode tok/s", true, decode}, {"TTFT ms", false, ttft}};
 
-std::vector<double> sample(const ConfigResult& result, const Metric& metric) {
+using Trials = std::vector<Trial>;
+
+size_t tokens(const Trials& trials) {
+  return trials.empty() ? 0 : trials.back().steps.size() + 1;
+}
+
+Common common_tokens(const Trials& a, const Trials& b) {
+  return {std::min(tokens(a), tokens(b)), tokens(a) == tokens(b)};
+}
+
+std::vector<double> sample(const Trials& trials, const Metric& metric, const Common& common) {
   std::vector<double> values;
-  for (const Trial& trial : result.trials) {
-    if (const auto value = metric.of(trial)) values.push_back(*value);
+  for (const Trial& trial : trials) {
+    if (const auto value = metric.of(trial, common)) values.push_back(*value);
   }
   return values;
 }
@@ -51,18 +73,18 @@ Verdict judge(const MetricComparison& metric) {
   return metric.regression > 0 ? Verdict::kSlower : Verdict::kFaster;
 }
 
-std::optional<MetricComparison> compare_metric(const ConfigResult& a, const ConfigResult& b,
-                                               const Metric& metric) {
-  const std::vector<double> of_a = sample(a, metric);
-  const std::vector<double> of_b = sample(b, metric);
-  const auto summary_a = metrics::summarize(of_a);
-  const auto summary_b = metrics::summarize(of_b);
-  if (!summary_a || !summary_b || summary_a->p50 <= 0 || summary_b->p50 <= 0) return std::nullopt;
+std::optional<MetricComparison> compare_metric(const Trials& a, const Trials& b, const Metric& metric) {
+  const Common common = common_tokens(a, b);
+  const std::vector<double> of_a = sample(a, metric, common);
+  const std::vector<double> of_b = sample(b, metric, common);
+  const auto quartiles_a = quartiles(of_a);
+  const auto quartiles_b = quartiles(of_b);
+  if (!quartiles_a || !quartiles_b || quartiles_a->p50 <= 0 || quartiles_b->p50 <= 0) return std::nullopt;
   MetricComparison result;
   result.metric = metric.name;
   result.higher_is_better = metric.higher_is_better;
-  result.a = {summary_a->p25, summary_a->p50, summary_a->p75, summary_a->n};
-  result.b = {summary_b->p25, summary_b->p50, summary_b->p75, summary_b->n};
+  result.a = *quartiles_a;
+  result.b = *quartiles_b;
   result.ratio = result.b.p50 / result.a.p50;
   result.regression = metric.higher_is_better ? 1 - result.ratio : result.ratio - 1;
   result.p = rank_sum_p(of_a, of_b);
@@ -83,6 +105,8 @@ Status check_setting(const Setting& a, const Setting& b) {
     return not_comparable("the number of threads", std::to_string(a.device.threads),
                           std::to_string(b.device.threads));
   }
+  const auto cache = [](const Setting& s) { return s.use_kv_cache ? "with a KV cache" : "without"; };
+  if (a.use_kv_cache != b.use_kv_cache) return not_comparable("the decoding", cache(a), cache(b));
   return {};
 }
 
@@ -93,7 +117,8 @@ bool same_sampling(const sampling::SamplingParams& a, const sampling::SamplingPa
 
 Status check_config(const ConfigResult& a, const ConfigResult& b) {
   const auto lengths = [](const ConfigResult& result) {
-    return fmt::format("{} + {} tokens", result.prompt_tokens, result.max_new_tokens);
+    return fmt::format("{} + {} tokens", result.prompt_tokens,
+                       result.cut ? result.config.max_new_tokens : result.max_new_tokens);
   };
   const std::string where = escaped(a.config.key);
   if (lengths(a) != lengths(b)) return not_comparable("the length in " + where, lengths(a), lengths(b));
@@ -112,8 +137,6 @@ void warn_of_settings(const Setting& a, const Setting& b, std::vector<std::strin
   warn("the reports are of different backends", a.device.backend, b.device.backend);
   warn("the reports are of different instruction sets", a.device.isa, b.device.isa);
   warn("the caches hold different types", a.kv_type, b.kv_type);
-  warn("the reports differ in the use of a KV cache", a.use_kv_cache ? "with" : "without",
-       b.use_kv_cache ? "with" : "without");
 }
 
 const ConfigResult* find(const Report& report, const std::string& key) {
@@ -122,12 +145,35 @@ const ConfigResult* find(const Report& report, const std::string& key) {
   return found == report.results.end() ? nullptr : &*found;
 }
 
-void warn_of_missing(const Report& in, const Report& from, std::string_view which,
-                     std::vector<std::string>& warnings) {
-  for (const ConfigResult& result : in.results) {
-    if (find(from, result.config.key) != nullptr) continue;
-    warnings.push_back(fmt::format("{} is in the {} report only", escaped(result.config.key), which));
+void add_config(const ConfigResult& a, const ConfigResult* b, Comparison& comparison) {
+  const std::string key = escaped(a.config.key);
+  const Trials of_a = trials_of_one_length(a);
+  const Trials of_b = b != nullptr ? trials_of_one_length(*b) : Trials();
+  if (of_a.empty()) {
+    comparison.warnings.push_back(key + " has no trials in the first report");
+    return;
   }
+  if (of_b.empty()) {
+    comparison.missing.push_back(
+        fmt::format("{} {} the second report", key, b == nullptr ? "is not in" : "has no trials in"));
+    return;
+  }
+  if (const Common common = common_tokens(of_a, of_b); !common.whole) {
+    comparison.warnings.push_back(fmt::format(
+        "{} is compared over its first {} tokens, E2E up to the last of them leaving the sampler: {} and {} "
+        "were generated",
+        key, common.n, tokens(of_a), tokens(of_b)));
+  }
+  ConfigComparison config{a.config.key, {}};
+  for (const Metric& metric : kMetrics) {
+    if (auto compared = compare_metric(of_a, of_b, metric)) {
+      config.metrics.push_back(*compared);
+    } else if (!sample(of_a, metric, common_tokens(of_a, of_a)).empty()) {
+      comparison.missing.push_back(
+          fmt::format("{}: {} cannot be compared with the second report's trials", key, metric.name));
+    }
+  }
+  if (!config.metrics.empty()) comparison.configs.push_back(std::move(config));
 }
 
 std::string spread(const Quartiles& q) {
@@ -164,20 +210,13 @@ Result<Comparison> compare(const Report& a, const Report& b) {
   warn_of_settings(a.setting, b.setting, comparison.warnings);
   for (const ConfigResult& result : a.results) {
     const ConfigResult* other = find(b, result.config.key);
-    if (other == nullptr) continue;
-    TRY(check_config(result, *other));
-    ConfigComparison config{result.config.key, {}};
-    for (const Metric& metric : kMetrics) {
-      if (auto compared = compare_metric(result, *other, metric)) config.metrics.push_back(*compared);
-    }
-    if (!config.metrics.empty()) {
-      comparison.configs.push_back(std::move(config));
-    } else {
-      comparison.warnings.push_back(fmt::format("{} has no trials to compare", escaped(result.config.key)));
-    }
+    if (other != nullptr) TRY(check_config(result, *other));
+    add_config(result, other, comparison);
   }
-  warn_of_missing(a, b, "first", comparison.warnings);
-  warn_of_missing(b, a, "second", comparison.warnings);
+  for (const ConfigResult& result : b.results) {
+    if (find(a, result.config.key) != nullptr) continue;
+    comparison.warnings.push_back(escaped(result.config.key) + " is in the second report only");
+  }
   if (comparison.configs.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "cannot compare: no configuration was measured in both reports"};

@@ -10,7 +10,11 @@
 // called different; and trials of one run share that run's luck (page placement, clocks, neighbours), so a
 // small difference deserves a second, interleaved run.
 //
-// The gate looks at medians alone: being unable to show a regression is no reason to pass it.
+// The gate looks at medians alone: being unable to show a regression is no reason to pass it. Nor is having
+// measured less: what A measured and B did not fails it.
+//
+// Where a row was cut, both are compared over the tokens that both have, and a warning says so: decode over
+// the first of the steps, end to end up to the last common token's leaving the sampler.
 #pragma once
 
 #include <optional>
@@ -55,11 +59,13 @@ struct ConfigComparison {
 
 struct Comparison {
   std::vector<ConfigComparison> configs;
-  std::vector<std::string> warnings;  // other machines, backends, caches; configurations that only one has
+  std::vector<std::string> missing;   // one line for each figure that A measured and B did not
+  std::vector<std::string> warnings;  // other machines, backends; configurations that A lacks; cut rows
 };
 
-// kInvalidArgument with the reason when models, weights' types or numbers of threads differ, when a
-// configuration of the same name has other lengths or sampling, or when nothing was measured in both.
+// kInvalidArgument with the reason when models, weights' types, numbers of threads or the use of a KV cache
+// differ, when a configuration of the same name asks for other lengths or sampling, or when nothing was
+// measured in both.
 Result<Comparison> compare(const Report& a, const Report& b);
 
 // One line for each figure that is worse by more than `gate` (0.03: 3 %).

@@ -19,14 +19,12 @@ double sum_of_steps(const Trial& trial) {
 // Of a figure that a trial may lack.
 using Figure = std::function<std::optional<double>(const Trial&)>;
 
-std::optional<Quartiles> quartiles(const std::vector<Trial>& trials, const Figure& figure) {
+std::optional<Quartiles> over_trials(const std::vector<Trial>& trials, const Figure& figure) {
   std::vector<double> sample;
   for (const Trial& trial : trials) {
     if (const auto value = figure(trial)) sample.push_back(*value);
   }
-  const auto summary = metrics::summarize(sample);
-  if (!summary) return std::nullopt;
-  return Quartiles{summary->p25, summary->p50, summary->p75, summary->n};
+  return quartiles(sample);
 }
 
 std::optional<double> rate(double amount, double time) {
@@ -75,29 +73,27 @@ std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s
 
 std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
                                   metrics::Cost Trial::*cost, const Limits& limits) {
-  double total_s = 0;
-  std::vector<double> ms;
-  std::vector<double> pct;
+  std::vector<double> ms, gb_per_s, gflop_per_s, pct;
   metrics::Cost total;
   std::optional<OfCeiling> of;
   for (const Trial& trial : trials) {
     const double s = seconds(trial.*time);
     if (s <= 0) continue;
-    total_s += s;
     total += trial.*cost;
     ms.push_back(1e3 * s);
+    gb_per_s.push_back(static_cast<double>((trial.*cost).bytes()) / s / 1e9);
+    gflop_per_s.push_back(static_cast<double>((trial.*cost).flops) / s / 1e9);
     of = of_ceiling(trial.*cost, s, limits);
     if (of) pct.push_back(of->pct);
   }
   if (ms.empty()) return std::nullopt;
   const auto bytes = static_cast<double>(total.bytes());
-  const auto flops = static_cast<double>(total.flops);
-  // The trials differ in time alone, so what binds one binds all.
+  // Trials of one length have one cost, so what binds one binds all.
   if (of) of->pct = *metrics::percentile(pct, 0.5);
   return PhaseFigures{.ms = *metrics::percentile(ms, 0.5),
-                      .gb_per_s = bytes / total_s / 1e9,
-                      .gflop_per_s = flops / total_s / 1e9,
-                      .flops_per_byte = bytes > 0 ? flops / bytes : 0,
+                      .gb_per_s = *metrics::percentile(gb_per_s, 0.5),
+                      .gflop_per_s = *metrics::percentile(gflop_per_s, 0.5),
+                      .flops_per_byte = bytes > 0 ? static_cast<double>(total.flops) / bytes : 0,
                       .of_ceiling = of};
 }
 
@@ -111,13 +107,13 @@ double mean_bytes_per_token(const std::vector<Trial>& trials) {
   return passes > 0 ? bytes / passes : 0;
 }
 
-int64_t median_generated(const std::vector<Trial>& trials) {
-  std::vector<double> sample;
-  for (const Trial& trial : trials) sample.push_back(static_cast<double>(trial.generated_tokens));
-  return static_cast<int64_t>(metrics::percentile(sample, 0.5).value_or(0));
-}
-
 }  // namespace
+
+std::optional<Quartiles> quartiles(std::span<const double> sample) {
+  const auto summary = metrics::summarize(sample);
+  if (!summary) return std::nullopt;
+  return Quartiles{summary->p25, summary->p50, summary->p75, summary->n};
+}
 
 std::string_view name(Bound bound) {
   return bound == Bound::kMemory ? "memory" : "arithmetic";
@@ -144,16 +140,24 @@ Limits limits(const Setting& setting) {
   return limits;
 }
 
+std::vector<Trial> trials_of_one_length(const ConfigResult& result) {
+  std::vector<Trial> trials;
+  for (const Trial& trial : result.trials) {
+    if (trial.generated_tokens == result.trials.back().generated_tokens) trials.push_back(trial);
+  }
+  return trials;
+}
+
 std::optional<Figures> figures(const ConfigResult& result, const Setting& setting) {
-  const std::vector<Trial>& trials = result.trials;
+  const std::vector<Trial> trials = trials_of_one_length(result);
   if (trials.empty()) return std::nullopt;
-  const auto of = [&](const Figure& figure) { return quartiles(trials, figure); };
+  const auto of = [&](const Figure& figure) { return over_trials(trials, figure); };
   const auto generated = [](const Trial& trial) { return static_cast<double>(trial.generated_tokens); };
   const auto prompt = static_cast<double>(result.prompt_tokens);
   const Limits limit = limits(setting);
 
   Figures f;
-  f.generated_tokens = median_generated(trials);
+  f.generated_tokens = trials.back().generated_tokens;
   f.wall_s = *of([](const Trial& t) { return seconds(t.wall); });
   f.ttft_ms = *of([](const Trial& t) { return 1e3 * seconds(t.ttft); });
   f.prompt_tps = of([&](const Trial& t) { return rate(prompt, seconds(t.prefill)); }).value_or(Quartiles{});

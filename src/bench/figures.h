@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,8 @@ struct Quartiles {
   double p25 = 0, p50 = 0, p75 = 0;
   size_t n = 0;
 };
+// nullopt of an empty sample.
+std::optional<Quartiles> quartiles(std::span<const double> sample);
 
 // The ceilings that hold for a setting: its threads, the arithmetic of its weights. Absent: not measured.
 struct Limits {
@@ -42,9 +45,9 @@ struct OfCeiling {
   bool partial = false;  // the other ceiling is not known, so the true floor may be higher
 };
 
-// The forward passes of one phase, over all trials.
+// The forward passes of one phase: medians over trials.
 struct PhaseFigures {
-  double ms = 0;  // median over trials
+  double ms = 0;
   double gb_per_s = 0, gflop_per_s = 0;
   double flops_per_byte = 0;
   std::optional<OfCeiling> of_ceiling;
@@ -56,7 +59,7 @@ struct Shares {
 };
 
 struct Figures {
-  int64_t generated_tokens = 0;  // median over trials
+  int64_t generated_tokens = 0;  // of each trial
   Quartiles wall_s;
   Quartiles ttft_ms;
   Quartiles prompt_tps;  // prompt tokens / time of the prefill's forward pass
@@ -78,7 +81,11 @@ struct Figures {
   double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any
 };
 
-// nullopt without trials.
+// The trials that generated as many tokens as the last one, in their order: a row that was cut may begin with
+// longer ones, and figures of different lengths do not mix.
+std::vector<Trial> trials_of_one_length(const ConfigResult& result);
+
+// Of trials_of_one_length(); nullopt without trials.
 std::optional<Figures> figures(const ConfigResult& result, const Setting& setting);
 
 }  // namespace inferno::bench

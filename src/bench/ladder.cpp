@@ -38,8 +38,8 @@ double milliseconds(Nanoseconds duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
-// Of the trial with the median wall time: the prefill, then each step.
-std::vector<double> per_forward_ms(std::vector<Trial> trials) {
+// Of the trial with the median wall time.
+std::vector<double> per_token_ms(std::vector<Trial> trials) {
   const auto middle = trials.begin() + static_cast<std::ptrdiff_t>(trials.size() / 2);
   std::nth_element(trials.begin(), middle, trials.end(),
                    [](const Trial& a, const Trial& b) { return a.wall < b.wall; });
@@ -57,7 +57,9 @@ void fill(LadderRow& row, const ConfigResult& result, const Setting& setting) {
   row.ttft_ms = f->ttft_ms.p50;
   row.decode_tps = f->decode_tps ? f->decode_tps->p50 : 0;
   row.bytes_per_token = f->bytes_per_token;
-  row.per_forward_ms = per_forward_ms(result.trials);
+  row.note = result.note;
+  row.generated_tokens = f->generated_tokens;
+  row.per_token_ms = per_token_ms(trials_of_one_length(result));
   if (f->decode && f->decode->of_ceiling) {
     row.bound = name(f->decode->of_ceiling->bound);
     row.pct_of_ceiling = f->decode->of_ceiling->pct;

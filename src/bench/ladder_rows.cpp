@@ -1,5 +1,8 @@
 #include "bench/ladder_rows.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "base/text.h"
 #include "bench/report/json_reader.h"
 #include "bench/report/markdown_table.h"
@@ -9,21 +12,27 @@ namespace {
 
 Json row_json(std::span<const LadderRow> rows, size_t i) {
   const LadderRow& row = rows[i];
-  Json json = {{"name", row.name}, {"backend", row.backend}, {"dtype", row.dtype}, {"kv", row.kv}};
-  if (!row.absent.empty()) {
-    json["absent"] = row.absent;
-    return json;
-  }
+  const bool here = row.absent.empty();
+  const auto measured = [&](const auto& value) { return here ? Json(value) : Json(nullptr); };
+  const auto text = [](const std::string& s) { return s.empty() ? Json(nullptr) : Json(s); };
   const std::optional<double> faster = speed_up(rows, i);
-  json["bytes_per_token"] = row.bytes_per_token;
-  json["ttft_ms"] = row.ttft_ms;
-  json["decode_tps"] = row.decode_tps;
-  json["speed_up"] = faster ? Json(*faster) : Json(nullptr);
-  json["bound"] = row.bound;
-  json["pct_of_ceiling"] = row.pct_of_ceiling ? Json(*row.pct_of_ceiling) : Json(nullptr);
-  json["per_forward_ms"] = row.per_forward_ms;
-  return json;
+  return {{"name", row.name},
+          {"backend", row.backend},
+          {"dtype", row.dtype},
+          {"kv", row.kv},
+          {"absent", text(row.absent)},
+          {"note", text(row.note)},
+          {"generated_tokens", measured(row.generated_tokens)},
+          {"bytes_per_token", measured(row.bytes_per_token)},
+          {"ttft_ms", measured(row.ttft_ms)},
+          {"decode_tps", measured(row.decode_tps)},
+          {"speed_up", faster ? Json(*faster) : Json(nullptr)},
+          {"bound", measured(row.bound)},
+          {"pct_of_ceiling", row.pct_of_ceiling ? Json(*row.pct_of_ceiling) : Json(nullptr)},
+          {"per_token_ms", measured(row.per_token_ms)}};
 }
+
+constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
 
 LadderRow read_row(JsonReader& json) {
   LadderRow row;
@@ -32,13 +41,17 @@ LadderRow read_row(JsonReader& json) {
   row.dtype = json.text("dtype");
   row.kv = json.text("kv");
   row.absent = json.optional_text("absent").value_or("");
+  row.note = json.optional_text("note").value_or("");
   if (!row.absent.empty()) return row;
   row.bytes_per_token = json.number("bytes_per_token");
   row.ttft_ms = json.number("ttft_ms");
   row.decode_tps = json.number("decode_tps");
   row.bound = json.text("bound");
   row.pct_of_ceiling = json.optional_number("pct_of_ceiling");
-  row.per_forward_ms = json.numbers("per_forward_ms");
+  row.generated_tokens = static_cast<int64_t>(json.whole("generated_tokens", kMaxTokens));
+  row.per_token_ms = json.numbers("per_token_ms");
+  json.expect(row.per_token_ms.size() == static_cast<size_t>(row.generated_tokens), "generated_tokens",
+              "as many as there are per_token_ms");
   return row;
 }
 
@@ -61,14 +74,27 @@ std::vector<std::string> cells(std::span<const LadderRow> rows, size_t i) {
   return cells;
 }
 
+std::optional<double> ratio(double a, double b) {
+  return a > 0 && b > 0 ? std::optional(a / b) : std::nullopt;
+}
+
+std::optional<double> over_common_tokens(const LadderRow& row, const LadderRow& before) {
+  const size_t n = std::min(row.per_token_ms.size(), before.per_token_ms.size());
+  const auto decode_ms = [&](const std::vector<double>& ms) {
+    return n == 0 ? 0 : std::accumulate(ms.begin() + 1, ms.begin() + static_cast<std::ptrdiff_t>(n), 0.0);
+  };
+  return ratio(decode_ms(before.per_token_ms), decode_ms(row.per_token_ms));
+}
+
 }  // namespace
 
 std::optional<double> speed_up(std::span<const LadderRow> rows, size_t i) {
-  if (!rows[i].absent.empty() || rows[i].decode_tps <= 0) return std::nullopt;
+  if (!rows[i].absent.empty()) return std::nullopt;
   for (size_t before = i; before > 0; --before) {
     const LadderRow& row = rows[before - 1];
     if (!row.absent.empty()) continue;
-    return row.decode_tps > 0 ? std::optional(rows[i].decode_tps / row.decode_tps) : std::nullopt;
+    return row.generated_tokens == rows[i].generated_tokens ? ratio(rows[i].decode_tps, row.decode_tps)
+                                                            : over_common_tokens(rows[i], row);
   }
   return std::nullopt;
 }
@@ -87,7 +113,6 @@ std::string to_json(const Ladder& ladder) {
 }
 
 Result<Ladder> ladder_from_json(std::string_view text) {
-  constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
   TRY_ASSIGN(const Json json, parse_json(text));
   JsonReader reader(json);
   Ladder ladder;
@@ -118,8 +143,9 @@ std::string ladder_table(const Ladder& ladder) {
   for (size_t i = 0; i < ladder.rows.size(); ++i) {
     const LadderRow& row = ladder.rows[i];
     table.add_row(cells(ladder.rows, i));
-    if (!row.absent.empty())
-      sentences += fmt::format("{}: {}\n", escaped(row.name), escaped(row.absent, 400));
+    for (const std::string& sentence : {row.absent, row.note}) {
+      if (!sentence.empty()) sentences += fmt::format("{}: {}\n", escaped(row.name), escaped(sentence, 400));
+    }
   }
   return table.text() + (sentences.empty() ? "" : "\n" + sentences);
 }

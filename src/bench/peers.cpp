@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "bench/report/markdown_table.h"
 #include "engine/engine.h"
-#include "metrics/stats.h"
 
 namespace inferno::bench {
 namespace {
@@ -15,11 +14,6 @@ namespace {
 struct Speeds {
   double prompt = 0, generation = 0;
 };
-
-Quartiles quartiles(const std::vector<double>& sample) {
-  const auto summary = metrics::summarize(sample);
-  return summary ? Quartiles{summary->p25, summary->p50, summary->p75, summary->n} : Quartiles{};
-}
 
 class Comparer {
  public:
@@ -50,10 +44,10 @@ class Comparer {
       ratio_pp.push_back(ours.prompt / peer.prompt);
       ratio_tg.push_back(ours.generation / peer.generation);
     }
-    comparison.rows = {{fmt::format("pp{}", options_.prompt_tokens), quartiles(ours_pp), quartiles(peer_pp),
-                        quartiles(ratio_pp)},
-                       {fmt::format("tg{}", options_.generated_tokens), quartiles(ours_tg),
-                        quartiles(peer_tg), quartiles(ratio_tg)}};
+    const auto of = [](const std::vector<double>& rounds) { return quartiles(rounds).value_or(Quartiles{}); };
+    comparison.rows = {
+        {fmt::format("pp{}", options_.prompt_tokens), of(ours_pp), of(peer_pp), of(ratio_pp)},
+        {fmt::format("tg{}", options_.generated_tokens), of(ours_tg), of(peer_tg), of(ratio_tg)}};
     return comparison;
   }
 

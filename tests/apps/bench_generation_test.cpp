@@ -192,11 +192,12 @@ TEST(BenchLadder, HasARowForEachRungAndASentenceForThoseThatAreNotHere) {
   EXPECT_EQ(rungs[0].at("dtype"), "F32");
   EXPECT_EQ(rungs[4].at("dtype"), "Q8_0");
   // The prompt, then each token after the first.
-  EXPECT_EQ(rungs[1].at("per_forward_ms").size(), 3u);
+  EXPECT_EQ(rungs[1].at("per_token_ms").size(), 3u);
+  EXPECT_EQ(rungs[1].at("generated_tokens"), 3);
   // Four times fewer bytes of weights.
   EXPECT_LT(rungs[4].at("bytes_per_token").get<double>() * 3, rungs[1].at("bytes_per_token").get<double>());
   for (const auto& rung : rungs) {
-    EXPECT_TRUE(rung.contains("absent") || rung.at("decode_tps") > 0) << rung.dump();
+    EXPECT_TRUE(!rung.at("absent").is_null() || rung.at("decode_tps") > 0) << rung.dump();
   }
 }
 

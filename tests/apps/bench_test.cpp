@@ -44,6 +44,23 @@ TEST_F(Bench, CompareExitsWithOneOnARegressionBeyondTheGate) {
   EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + a).exit_code, 0);
 }
 
+TEST_F(Bench, CompareFailsTheGateOnAReportThatLacksARow) {
+  const std::string a = report("a.json", 1000);
+  bench::Report less = make_report();
+  less.results.pop_back();
+  const std::string b = write("b.json", bench::to_json(less));
+  const Finished lacking = run_program("inferno", "bench compare " + a + " " + b + " --gate 50%");
+  EXPECT_EQ(lacking.exit_code, 1) << lacking.err;
+  EXPECT_TRUE(lacking.out.ends_with("\nmissing: medium is not in the second report\ngate of 50 %: failed\n"))
+      << lacking.out;
+  EXPECT_EQ(run_program("inferno", "bench compare " + b + " " + a + " --gate 50%").exit_code, 0);
+  less.setting.use_kv_cache = false;
+  const std::string uncached = write("uncached.json", bench::to_json(less));
+  const Finished other = run_program("inferno", "bench compare " + a + " " + uncached);
+  EXPECT_EQ(other.exit_code, 2);
+  EXPECT_NE(other.err.find("cannot compare: the decoding"), std::string::npos) << other.err;
+}
+
 TEST_F(Bench, CompareRefusesWhatCannotBeCompared) {
   const std::string a = report("a.json", 1000);
   const std::string other = write("other.json", bench::to_json(make_report("another")));

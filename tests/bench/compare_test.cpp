@@ -141,6 +141,9 @@ TEST(Compare, RefusesWhatCannotBeCompared) {
   EXPECT_NE(refusal([](auto& b) { b.setting.dtype = "F16"; }).find("the weights' type"), std::string::npos);
   EXPECT_NE(refusal([](auto& b) { b.setting.device.threads = 1; }).find("the number of threads"),
             std::string::npos);
+  EXPECT_EQ(refusal([](auto& b) { b.setting.use_kv_cache = false; }),
+            "cannot compare: the decoding of the first report is \"with a KV cache\", of the second "
+            "\"without\"");
   EXPECT_NE(refusal([](auto& b) { b.results[0].prompt_tokens = 63; }).find("63 + 64 tokens"),
             std::string::npos);
   EXPECT_NE(refusal([](auto& b) { b.results[0].config.sampling.top_k = 3; }).find("samples"),
@@ -156,14 +159,56 @@ TEST(Compare, WarnsOfOtherMachinesAndOfWhatOnlyOneHas) {
   bench::Report b = make_report();
   b.setting.device_name = "another";
   b.setting.device.isa = "avx512";
-  b.setting.use_kv_cache = false;
-  b.results.pop_back();
+  b.results.push_back(make_result("long", {microseconds(1000)}));
   const auto comparison = bench::compare(make_report(), b).value();
-  EXPECT_EQ(comparison.configs.size(), 1u);
-  ASSERT_EQ(comparison.warnings.size(), 4u);
+  EXPECT_EQ(comparison.configs.size(), 2u);
+  ASSERT_EQ(comparison.warnings.size(), 3u);
   EXPECT_NE(comparison.warnings[0].find("different machines"), std::string::npos);
-  EXPECT_EQ(comparison.warnings[3], "medium is in the first report only");
+  EXPECT_EQ(comparison.warnings[2], "long is in the second report only");
+  EXPECT_TRUE(comparison.missing.empty());
   EXPECT_TRUE(bench::compare(make_report(), make_report())->warnings.empty());
+}
+
+TEST(Compare, WhatTheSecondReportDidNotMeasureIsMissing) {
+  bench::Report b = make_report();
+  b.results[1].trials.clear();
+  EXPECT_EQ(bench::compare(make_report(), b)->missing,
+            std::vector<std::string>{"medium has no trials in the second report"});
+  b.results.pop_back();
+  EXPECT_EQ(bench::compare(make_report(), b)->missing,
+            std::vector<std::string>{"medium is not in the second report"});
+  // Of a row that was cut at its first token there is no decode.
+  bench::Report cut = make_report();
+  cut.results[0].cut = true;
+  cut.results[0].trials = {make_trial(64, 1, microseconds(1000))};
+  EXPECT_EQ(
+      bench::compare(make_report(), cut)->missing,
+      std::vector<std::string>{"short: decode tok/s cannot be compared with the second report's trials"});
+  EXPECT_TRUE(bench::compare(cut, make_report())->missing.empty());
+  bench::Report neither = make_report();
+  neither.results[1].trials.clear();
+  EXPECT_TRUE(bench::compare(neither, b)->missing.empty());
+}
+
+TEST(Compare, CutRowsAreComparedOverTheTokensThatBothHave) {
+  // The steps after the common ones are slow: they do not count.
+  const auto cut_at = [](int64_t tokens) {
+    bench::Report report = make_report();
+    bench::ConfigResult& row = report.results[0];
+    row.cut = true;
+    row.max_new_tokens = tokens;
+    row.trials = {make_trial(64, tokens, microseconds(1000))};
+    for (size_t i = 8; i < row.trials[0].steps.size(); ++i) row.trials[0].steps[i] = milliseconds(50);
+    return report;
+  };
+  const auto comparison = bench::compare(cut_at(9), cut_at(12)).value();
+  ASSERT_EQ(comparison.configs.size(), 2u);
+  for (const auto& metric : comparison.configs[0].metrics) EXPECT_DOUBLE_EQ(metric.ratio, 1) << metric.metric;
+  EXPECT_DOUBLE_EQ(comparison.configs[0].metrics[0].a.p50, 9 / 0.0181);  // 10.1 ms to the first, 8 of 1 ms
+  EXPECT_DOUBLE_EQ(comparison.configs[0].metrics[1].b.p50, 1000);
+  ASSERT_EQ(comparison.warnings.size(), 1u);
+  EXPECT_TRUE(comparison.warnings[0].starts_with("short is compared over its first 9 tokens"));
+  EXPECT_TRUE(bench::compare(cut_at(9), make_report()).ok());
 }
 
 TEST(Compare, TableShowsMediansQuartilesAndVerdict) {

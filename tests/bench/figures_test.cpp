@@ -124,6 +124,29 @@ TEST(Figures, QuartilesAreOverTrialsAndStepsOverAllTrials) {
   EXPECT_DOUBLE_EQ(f->step_ms->p99, 3);
 }
 
+TEST(Figures, TrialsOfAnotherLengthThanTheLastAreLeftOut) {
+  const bench::Trial full = make_trial(64, 64, microseconds(1000));
+  const bench::Trial cut = make_trial(64, 9, microseconds(3000));
+  const auto mixed = bench::figures(result_of({full, cut, cut}), make_setting());
+  const auto alone = bench::figures(result_of({cut, cut}), make_setting());
+  EXPECT_EQ(mixed->generated_tokens, 9);
+  EXPECT_EQ(mixed->e2e_tps.n, 2u);
+  EXPECT_DOUBLE_EQ(mixed->e2e_tps.p50, alone->e2e_tps.p50);
+  EXPECT_DOUBLE_EQ(mixed->decode->of_ceiling->pct, alone->decode->of_ceiling->pct);
+  EXPECT_EQ(mixed->step_ms->n, 2u * 8);
+}
+
+TEST(Figures, BandwidthAndItsShareAreMediansOfTheSameTrials) {
+  bench::Trial slow = three_tokens();  // 20 GB/s, half of the ceiling
+  slow.decode = milliseconds(100);
+  bench::Trial fast = three_tokens();
+  fast.decode = milliseconds(8);
+  const auto f = bench::figures(result_of({fast, three_tokens(), slow}), make_setting());
+  EXPECT_DOUBLE_EQ(f->decode->gb_per_s, 20);
+  EXPECT_DOUBLE_EQ(f->decode->gflop_per_s, 30);
+  EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
+}
+
 TEST(Figures, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(bench::figures(result_of({}), make_setting()));
   bench::Trial one_token = three_tokens();

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
+#include "bench/report/html.h"
 #include "support/bench_reports.h"
 
 namespace inferno::test {
@@ -15,12 +18,45 @@ TEST(LadderRows, SpeedUpIsOverTheLastMeasuredRung) {
   EXPECT_DOUBLE_EQ(*bench::speed_up(ladder.rows, 3), 40);  // over the KV cache: SIMD is not there
 }
 
+TEST(LadderRows, SpeedUpOverACutRungIsThatOfTheTokensThatBothGenerated) {
+  bench::Ladder ladder = make_ladder();
+  bench::LadderRow& cut = ladder.rows[0];
+  cut.note = "cut by --max-seconds at 2 of 4 new tokens";
+  cut.generated_tokens = 2;
+  cut.per_token_ms = {80000, 6000};
+  EXPECT_DOUBLE_EQ(*bench::speed_up(ladder.rows, 1), 3);  // 6000 ms after 2000, whatever decode_tps say
+  EXPECT_NE(bench::ladder_table(ladder).find("\nscalar: cut by --max-seconds at 2 of 4 new tokens\n"),
+            std::string::npos);
+  EXPECT_NE(bench::html({{}, {ladder}, {}, {}}).find("<li>scalar: cut by --max-seconds"), std::string::npos);
+  const std::string text = bench::to_json(ladder);
+  const auto again = bench::ladder_from_json(text).value();
+  EXPECT_EQ(again.rows[0].note, cut.note);
+  EXPECT_EQ(bench::to_json(again), text);
+  cut.generated_tokens = 1;
+  cut.per_token_ms = {80000};
+  EXPECT_FALSE(bench::speed_up(ladder.rows, 1));
+  cut.generated_tokens = 3;
+  EXPECT_EQ(bench::ladder_from_json(bench::to_json(ladder)).error().message,
+            "rungs[0].generated_tokens: expected as many as there are per_token_ms, found 3");
+}
+
+TEST(LadderRows, EveryRungHasTheSameKeys) {
+  const auto rungs = nlohmann::json::parse(bench::to_json(make_ladder())).at("rungs");
+  EXPECT_EQ(rungs[2].size(), rungs[0].size());
+  EXPECT_TRUE(rungs[2].at("decode_tps").is_null());
+  EXPECT_TRUE(rungs[0].at("absent").is_null());
+}
+
 TEST(LadderRows, JsonReadsBack) {
   const std::string text = bench::to_json(make_ladder());
   const auto ladder = bench::ladder_from_json(text);
   ASSERT_TRUE(ladder.ok()) << ladder.error().message;
   EXPECT_EQ(bench::to_json(*ladder), text);
   EXPECT_EQ(bench::ladder_table(*ladder), bench::ladder_table(make_ladder()));
+  std::string hostile = text;
+  hostile.replace(hostile.find("\"decode_tps\": 0.125"), 19, "\"decode_tps\": -1e30");
+  EXPECT_EQ(bench::ladder_from_json(hostile).error().message,
+            "rungs[0].decode_tps: expected a number from 0 to 1e+15, found -1e+30");
   EXPECT_EQ(bench::ladder_from_json("{\"model\":1}").error().message, "model: expected a string, found 1");
   EXPECT_FALSE(bench::ladder_from_json("[").ok());
 }

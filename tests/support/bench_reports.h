@@ -86,10 +86,12 @@ inline bench::Ladder make_ladder() {
                            .dtype = dtype,
                            .kv = kv,
                            .absent = "",
+                           .note = "",
                            .bytes_per_token = 4e9,
                            .ttft_ms = 10 * ms,
                            .decode_tps = 1000 / ms,
-                           .per_forward_ms = {10 * ms, ms, 1.1 * ms, ms},
+                           .generated_tokens = 4,
+                           .per_token_ms = {10 * ms, ms, 1.1 * ms, ms},
                            .bound = "memory",
                            .pct_of_ceiling = 100 / ms});
   };
@@ -99,7 +101,11 @@ inline bench::Ladder make_ladder() {
                          .backend = "simd",
                          .dtype = "F32",
                          .kv = "F16",
-                         .absent = "not in this build: no kernels for this CPU"});
+                         .absent = "not in this build: no kernels for this CPU",
+                         .note = "",
+                         .per_token_ms = {},
+                         .bound = "",
+                         .pct_of_ceiling = std::nullopt});
   rung("Q8_0", "parallel", "Q8_0", "F16", 50);
   return ladder;
 }

@@ -1,7 +1,6 @@
 #include "bench/report/json_reader.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxBytes = size_t{64} << 20;
 constexpr int kMaxDepth = 64;
-constexpr double kMaxNumber = 1e30;  // sums and products of a few of them stay finite
+constexpr double kMaxNumber = 1e15;  // above every rate, time and count that reports hold
 
 bool nests_too_deep(std::string_view text) {
   int depth = 0;
@@ -102,8 +101,8 @@ void JsonReader::expect(bool condition, const char* key, std::string_view expect
 
 double JsonReader::as_number(const Json& json, const std::string& place) {
   const double value = json.is_number() ? json.get<double>() : 0;
-  if (json.is_number() && std::abs(value) <= kMaxNumber) return value;
-  fail(place, "a number", json);
+  if (json.is_number() && value >= 0 && value <= kMaxNumber) return value;
+  fail(place, fmt::format("a number from 0 to {:g}", kMaxNumber), json);
   return 0;
 }
 

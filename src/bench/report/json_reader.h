@@ -39,7 +39,7 @@ class JsonReader {
   bool has(const char* key) const;
   std::string text(const char* key);
   bool flag(const char* key);
-  double number(const char* key);  // finite, of at most 1e30
+  double number(const char* key);  // from 0 to 1e15: nothing that reports hold is negative
   uint64_t whole(const char* key, uint64_t max = kMaxWhole);
   std::optional<std::string> optional_text(const char* key);
   std::optional<double> optional_number(const char* key);

@@ -45,6 +45,10 @@ LogEntry::Config config_entry(const ConfigResult& result, const Figures& f) {
   config.key = result.config.key;
   config.prompt_tokens = result.prompt_tokens;
   config.generated_tokens = f.generated_tokens;
+  config.asked_prompt_tokens = result.config.prompt_tokens;
+  config.asked_new_tokens = result.config.max_new_tokens;
+  config.cut = result.cut;
+  config.note = result.note;
   config.e2e_tps = f.e2e_tps.p50;
   config.ttft_ms = f.ttft_ms.p50;
   if (f.decode_tps) config.decode_tps = f.decode_tps->p50;
@@ -62,6 +66,10 @@ Json config_json(const LogEntry::Config& config) {
   return {{"key", config.key},
           {"prompt_tokens", config.prompt_tokens},
           {"generated_tokens", config.generated_tokens},
+          {"asked_prompt_tokens", config.asked_prompt_tokens},
+          {"asked_new_tokens", config.asked_new_tokens},
+          {"cut", config.cut},
+          {"note", config.note.empty() ? Json(nullptr) : Json(config.note)},
           {"e2e_tps", config.e2e_tps},
           {"ttft_ms", config.ttft_ms},
           {"decode_tps", or_null(config.decode_tps)},
@@ -78,6 +86,10 @@ LogEntry::Config read_config(JsonReader& json) {
   config.key = json.text("key");
   config.prompt_tokens = static_cast<int64_t>(json.whole("prompt_tokens", kMaxTokens));
   config.generated_tokens = static_cast<int64_t>(json.whole("generated_tokens", kMaxTokens));
+  config.asked_prompt_tokens = static_cast<int64_t>(json.whole("asked_prompt_tokens", kMaxTokens));
+  config.asked_new_tokens = static_cast<int64_t>(json.whole("asked_new_tokens", kMaxTokens));
+  config.cut = json.flag("cut");
+  config.note = json.optional_text("note").value_or("");
   config.e2e_tps = json.number("e2e_tps");
   config.ttft_ms = json.number("ttft_ms");
   config.decode_tps = json.optional_number("decode_tps");

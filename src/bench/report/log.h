@@ -15,7 +15,10 @@ namespace inferno::bench {
 struct LogEntry {
   struct Config {
     std::string key;
-    int64_t prompt_tokens = 0, generated_tokens = 0;
+    int64_t prompt_tokens = 0, generated_tokens = 0;  // as run
+    int64_t asked_prompt_tokens = 0, asked_new_tokens = 0;
+    bool cut = false;
+    std::string note;  // why it was cut
     double e2e_tps = 0, ttft_ms = 0;
     std::optional<double> decode_tps;  // step to step, without the first token
     std::optional<double> step_p50_ms;

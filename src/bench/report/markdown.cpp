@@ -174,8 +174,7 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
                        [](const ConfigResult& result) { return result.peak_gpu_bytes.has_value(); });
   });
   const Cell cache = {"cache", [](const Column& column, size_t i) {
-                        if (!column.report->setting.use_kv_cache) return std::string("none");
-                        return fixed(static_cast<double>(column.report->results[i].cache_bytes) / 1e6, 1);
+                        return cache_mb(column.report->setting, column.report->results[i]);
                       }};
   const Cell peak = {"peak", [gpu](const Column& column, size_t i) {
                        const ConfigResult& result = column.report->results[i];
@@ -253,7 +252,7 @@ void add_speedup_row(MarkdownTable& table, const Column& column, const Report& p
   const double old_ms = then->step_ms->p50;
   const double ms = now->step_ms->p50;
   const auto reduction = old_ms > 0 ? std::optional(100 * (1 - ms / old_ms)) : std::nullopt;
-  table.add_row({fmt::format("{} ({})", column.name, escaped(*key)), fixed(old_tps, 1) + " tok/s",
+  table.add_row({fmt::format("{} ({})", column.name, *key), fixed(old_tps, 1) + " tok/s",
                  fixed(tps, 1) + " tok/s", fixed(tps / old_tps, 2) + "x",
                  fmt::format("{}ms → {}ms ({}%)", fixed(old_ms, 1), fixed(ms, 1), fixed(reduction, 0))});
 }
@@ -279,7 +278,8 @@ std::string speedup_table(std::span<const Column> columns, std::span<const Repor
 void add_row_note(std::string& notes, const Column& column, size_t i) {
   const ConfigResult& result = column.report->results[i];
   if (!result.note.empty())
-    notes += fmt::format("- **{}, {}**: {}\n", column.name, result.config.key, result.note);
+    notes += fmt::format("- **{}, {}**: {}\n", column.name, escaped(result.config.key),
+                         escaped(result.note, result.note.size()));
 }
 
 std::string notes(std::span<const Column> columns) {
@@ -326,6 +326,10 @@ std::vector<std::string> column_names(std::span<const Report> reports) {
   }
   for (size_t i = 0; i < names.size(); ++i) names[i] += fmt::format(" #{}", i + 1);
   return names;
+}
+
+std::string cache_mb(const Setting& setting, const ConfigResult& result) {
+  return setting.use_kv_cache ? fixed(static_cast<double>(result.cache_bytes) / 1e6, 1) : "none";
 }
 
 std::string markdown(std::span<const Report> reports, std::span<const Report> previous) {

@@ -14,6 +14,9 @@ namespace inferno::bench {
 // number) as it takes to tell them apart.
 std::vector<std::string> column_names(std::span<const Report> reports);
 
+// Of a configuration's KV cache: "4.2"; "none" for runs without one.
+std::string cache_mb(const Setting& setting, const ConfigResult& result);
+
 // All tables. `previous` are earlier reports: each is set against the report of the same model, weights and
 // cache in the table of speed-ups, which is absent without a pair.
 std::string markdown(std::span<const Report> reports, std::span<const Report> previous = {});

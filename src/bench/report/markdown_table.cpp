@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/text.h"
 
 namespace inferno::bench {
 namespace {
@@ -15,15 +16,9 @@ size_t display_width(std::string_view text) {
 
 std::string as_cell(std::string_view text) {
   std::string cell;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '|') {
-      cell += "\\|";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      cell += fmt::format("\\x{:02x}", byte);
-    } else {
-      cell += c;
-    }
+  for (const char c : escaped(text, text.size())) {
+    if (c == '|') cell += '\\';
+    cell += c;
   }
   return cell;
 }

@@ -16,7 +16,7 @@ class MarkdownTable {
   };
 
   explicit MarkdownTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  // CHECKs that there is a cell for each column. Pipes and control characters in cells are escaped.
+  // CHECKs that there is a cell for each column. Pipes and what escaped() escapes are escaped in cells.
   void add_row(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
   // Every line ends with a newline.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 #include "bench/report/markdown_table.h"
 #include "bench/report/page_sections.h"
@@ -32,24 +34,26 @@ Axis run_axis(const std::vector<Run>& runs) {
 std::string panel(const std::string& key, const std::vector<Run>& runs,
                   const std::vector<std::string>& names) {
   std::vector<double> ys;
-  std::vector<std::vector<Point>> lines(names.size());
+  // Runs of other lengths, such as cut ones, measured something else and stand on lines of their own.
+  std::map<std::tuple<size_t, int64_t, int64_t>, std::vector<Point>> lines;
   for (size_t i = 0; i < runs.size(); ++i) {
     const double tps = *runs[i].config->decode_tps;
     ys.push_back(tps);
-    lines[runs[i].series].push_back({static_cast<double>(i), tps});
+    const LogEntry::Config& config = *runs[i].config;
+    lines[{runs[i].series, config.prompt_tokens, config.generated_tokens}].push_back(
+        {static_cast<double>(i), tps});
   }
   SvgChart chart("History of " + key,
                  fmt::format("Decode speed of {} runs, from {} to {}.", runs.size(), day(*runs.front().entry),
                              day(*runs.back().entry)),
                  440, 260, run_axis(runs), Axis::fit("decode (tok/s)", ys, false));
-  for (size_t series = 0; series < lines.size(); ++series) {
-    if (!lines[series].empty()) chart.add_line(lines[series], series);
-  }
+  for (const auto& [of, line] : lines) chart.add_line(line, std::get<0>(of));
   for (size_t i = 0; i < runs.size(); ++i) {
     const double tps = *runs[i].config->decode_tps;
-    chart.add_marker({static_cast<double>(i), tps}, runs[i].series,
-                     fmt::format("{} {}: {:.2f} tok/s, {}", runs[i].entry->timestamp,
-                                 runs[i].entry->git_revision, tps, names[runs[i].series]));
+    chart.add_marker(
+        {static_cast<double>(i), tps}, runs[i].series,
+        fmt::format("{} {}: {:.2f} tok/s, {}{}", runs[i].entry->timestamp, runs[i].entry->git_revision, tps,
+                    names[runs[i].series], runs[i].config->cut ? ", " + runs[i].config->note : ""));
   }
   return fmt::format("<figure><figcaption>{}</figcaption>{}</figure>\n", html_escaped(key), chart.text());
 }
@@ -59,7 +63,8 @@ std::vector<std::string> table_row(const LogEntry& entry, const LogEntry::Config
   return {entry.timestamp,
           entry.git_revision,
           entry.series(),
-          config.key,
+          config.key + (config.cut ? " (cut)" : ""),
+          fmt::format("{} + {}", config.prompt_tokens, config.generated_tokens),
           fixed(config.e2e_tps, 1),
           fixed(config.decode_tps, 1),
           fixed(config.ttft_ms, 1),
@@ -77,8 +82,8 @@ std::string latest_table(const std::vector<const LogEntry*>& entries) {
     }
   }
   return html_table(fmt::format("The latest runs, at most {} rows", kMostRows),
-                    {"Time (UTC)", "Revision", "Model and machine", "Config", "E2E tok/s", "Decode tok/s",
-                     "TTFT ms", "Decode GB/s", "Of ceiling"},
+                    {"Time (UTC)", "Revision", "Model and machine", "Config", "Tokens", "E2E tok/s",
+                     "Decode tok/s", "TTFT ms", "Decode GB/s", "Of ceiling"},
                     rows, 4);
 }
 

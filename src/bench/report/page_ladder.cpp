@@ -67,7 +67,7 @@ std::string table(const Ladder& ladder) {
   const BarScale scale(ladder.rows);
   std::string text =
       "<div class='scroll' tabindex='0'><table><caption>Each rung adds one thing to the one above; speed-up "
-      "is over the rung before</caption>\n<thead><tr>"
+      "is over the rung before, by the tokens that both generated</caption>\n<thead><tr>"
       "<th scope='col' class='left'>Rung</th><th scope='col' class='left'>Backend</th>"
       "<th scope='col' class='left'>Weights</th><th scope='col' class='left'>KV</th>"
       "<th scope='col'>MB/token</th><th scope='col'>TTFT ms</th><th scope='col'>Decode tok/s</th>"
@@ -78,33 +78,42 @@ std::string table(const Ladder& ladder) {
   return text + "</tbody></table></div>\n";
 }
 
-std::string forwards_chart(const Ladder& ladder) {
+std::string notes(const Ladder& ladder) {
+  std::string items;
+  for (const LadderRow& row : ladder.rows) {
+    if (row.note.empty()) continue;
+    items += fmt::format("<li>{}: {}</li>\n", html_escaped(row.name), html_escaped(row.note));
+  }
+  return items.empty() ? "" : "<ul class='muted'>\n" + items + "</ul>\n";
+}
+
+std::string tokens_chart(const Ladder& ladder) {
   std::vector<std::string> names;
   std::vector<std::vector<Point>> lines;
   std::vector<double> xs;
   std::vector<double> ys;
   for (const LadderRow& row : ladder.rows) {
-    if (!row.absent.empty() || row.per_forward_ms.empty()) continue;
+    if (!row.absent.empty() || row.per_token_ms.empty()) continue;
     names.push_back(row.name);
     auto& line = lines.emplace_back();
-    for (size_t i = 0; i < row.per_forward_ms.size(); ++i) {
-      line.push_back({static_cast<double>(i + 1), row.per_forward_ms[i]});
+    for (size_t i = 0; i < row.per_token_ms.size(); ++i) {
+      line.push_back({static_cast<double>(i + 1), row.per_token_ms[i]});
       xs.push_back(line.back().x);
       ys.push_back(line.back().y);
     }
   }
   if (lines.empty()) return "";
-  SvgChart chart("Time of every forward pass, " + ladder.model,
-                 "Milliseconds of each forward pass, logarithmic, a line for each rung. The first pass reads "
-                 "the prompt.",
-                 900, 340, Axis::span("forward pass", xs), Axis::fit("time (ms)", ys, true));
+  SvgChart chart("Time of every token, " + ladder.model,
+                 "Milliseconds of each generated token, logarithmic, a line for each rung: of the first, the "
+                 "forward pass over the prompt; of each later one, the time since the one before.",
+                 900, 340, Axis::span("generated token", xs), Axis::fit("time (ms)", ys, true));
   for (size_t i = 0; i < lines.size(); ++i) {
     chart.add_line(lines[i], i);
     chart.add_marker(lines[i].back(), i, names[i]);
   }
   return legend(names) +
-         "<figure class='wide'><figcaption>Every forward pass, the prompt first</figcaption>" + chart.text() +
-         "</figure>\n";
+         "<figure class='wide'><figcaption>Every token: the prompt's pass, then token to token</figcaption>" +
+         chart.text() + "</figure>\n";
 }
 
 }  // namespace
@@ -118,7 +127,7 @@ std::string ladder_section(std::span<const Ladder> ladders) {
         html_escaped(ladder.model), html_escaped(ladder.device_name),
         ladder.threads == 1 ? "1 thread" : fmt::format("{} threads", ladder.threads), ladder.prompt_tokens,
         ladder.generated_tokens, html_escaped(ladder.git_revision), html_escaped(ladder.timestamp));
-    text += table(ladder) + forwards_chart(ladder);
+    text += table(ladder) + notes(ladder) + tokens_chart(ladder);
   }
   return text + "</section>\n";
 }

@@ -43,7 +43,7 @@ Row speed_row(const ConfigResult& result, const Figures& f) {
           step(&metrics::Summary::p99)};
 }
 
-Row cost_row(const ConfigResult& result, const Figures& f) {
+Row cost_row(const Setting& setting, const ConfigResult& result, const Figures& f) {
   const auto share = [](double value) { return fixed(100 * value, 1); };
   return {result.config.key,
           ceiling(f.prefill),
@@ -55,7 +55,7 @@ Row cost_row(const ConfigResult& result, const Figures& f) {
           share(f.shares.sampling),
           share(f.shares.detokenization),
           share(f.shares.other),
-          fixed(static_cast<double>(result.cache_bytes) / 1e6, 1)};
+          cache_mb(setting, result)};
 }
 
 std::string setting_sentence(const Setting& s) {
@@ -76,7 +76,7 @@ std::string report_tables(const Report& report, const std::string& name) {
     const auto f = figures(result, report.setting);
     if (!f) continue;
     speed.push_back(speed_row(result, *f));
-    cost.push_back(cost_row(result, *f));
+    cost.push_back(cost_row(report.setting, result, *f));
   }
   if (!notes.empty()) notes = "<ul class='muted'>\n" + notes + "</ul>\n";
   if (speed.empty() && notes.empty()) return "";

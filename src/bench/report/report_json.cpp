@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "backend/ceilings_cache.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "bench/figures.h"
@@ -39,15 +40,6 @@ Json quartiles_json(const std::optional<Quartiles>& quartiles) {
 
 bool on_gpu(const Setting& setting) {
   return setting.device.device != "CPU";
-}
-
-Json ceilings_json(const backend::Ceilings& ceilings) {
-  Json peaks = Json::array();
-  for (const auto& peak : ceilings.peaks) {
-    peaks.push_back(
-        {{"arithmetic", peak.arithmetic}, {"isa", peak.isa}, {"threads", peak.threads}, {"gops", peak.gops}});
-  }
-  return {{"read_gb_per_s", ceilings.read_gb_per_s}, {"peaks", peaks}, {"clock_ghz", ceilings.clock_ghz}};
 }
 
 Json cost_json(const metrics::Cost& cost) {
@@ -134,24 +126,29 @@ void add_ceiling_keys(Json& json, const std::string& phase, const std::optional<
   json[phase + "_gflop_per_s"] = figures ? Json(figures->gflop_per_s) : Json(nullptr);
 }
 
-void add_our_figures(Json& json, const Setting& setting, const Figures& f) {
-  add_ceiling_keys(json, "prefill", f.prefill);
-  add_ceiling_keys(json, "decode", f.decode);
+// The same keys for a row that did not run, with null.
+void add_our_figures(Json& json, const Setting& setting, const std::optional<Figures>& f) {
+  const auto of = [&](std::optional<Quartiles> Figures::*member) { return f ? (*f).*member : std::nullopt; };
+  const auto all = [&](Quartiles Figures::*member) {
+    return quartiles_json(f ? std::optional((*f).*member) : std::nullopt);
+  };
+  add_ceiling_keys(json, "prefill", f ? f->prefill : std::nullopt);
+  add_ceiling_keys(json, "decode", f ? f->decode : std::nullopt);
   const Limits limit = limits(setting);
   json["ceilings"] = {{"read_gb_per_s", or_null(limit.read_gb_per_s)},
                       {"arithmetic", text_or_null(limit.arithmetic)},
                       {"gops", or_null(limit.gops)}};
-  json["bytes_per_token"] = f.bytes_per_token;
-  json["decode_step_to_step_median_tps"] = or_null(f.decode_tps, &Quartiles::p50);
-  json["decode_forward_only_median_tps"] = or_null(f.decode_forward_tps, &Quartiles::p50);
-  json["parts"] = parts_json(f.shares);
-  json["quartiles"] = {{"ttft_ms", quartiles_json(f.ttft_ms)},
-                       {"prompt_tps", quartiles_json(f.prompt_tps)},
-                       {"decode_seed_tps", quartiles_json(f.decode_seed_tps)},
-                       {"decode_step_to_step_tps", quartiles_json(f.decode_tps)},
-                       {"decode_forward_only_tps", quartiles_json(f.decode_forward_tps)},
-                       {"e2e_tps", quartiles_json(f.e2e_tps)},
-                       {"wall_s", quartiles_json(f.wall_s)}};
+  json["bytes_per_token"] = f ? Json(f->bytes_per_token) : Json(nullptr);
+  json["decode_step_to_step_median_tps"] = or_null(of(&Figures::decode_tps), &Quartiles::p50);
+  json["decode_forward_only_median_tps"] = or_null(of(&Figures::decode_forward_tps), &Quartiles::p50);
+  json["parts"] = f ? parts_json(f->shares) : Json(nullptr);
+  json["quartiles"] = {{"ttft_ms", all(&Figures::ttft_ms)},
+                       {"prompt_tps", all(&Figures::prompt_tps)},
+                       {"decode_seed_tps", quartiles_json(of(&Figures::decode_seed_tps))},
+                       {"decode_step_to_step_tps", quartiles_json(of(&Figures::decode_tps))},
+                       {"decode_forward_only_tps", quartiles_json(of(&Figures::decode_forward_tps))},
+                       {"e2e_tps", all(&Figures::e2e_tps)},
+                       {"wall_s", all(&Figures::wall_s)}};
 }
 
 Json config_json(const ConfigResult& result, const Setting& setting) {
@@ -174,7 +171,7 @@ Json config_json(const ConfigResult& result, const Setting& setting) {
   json["cache_bytes"] = result.cache_bytes;
   json["peak_host_bytes"] = result.peak_host_bytes;
   json["peak_gpu_bytes"] = or_null(result.peak_gpu_bytes);
-  if (f) add_our_figures(json, setting, *f);
+  add_our_figures(json, setting, f);
   json["raw_trials"] = Json::array();
   for (const Trial& trial : result.trials) json["raw_trials"].push_back(trial_json(trial));
   return json;
@@ -211,7 +208,7 @@ Json setting_json(const Report& report) {
           {"isa", setting.device.isa},
           {"threads", setting.device.threads},
           {"git_revision", text_or_null(setting.git_revision)},
-          {"ceilings", ceilings_json(setting.ceilings)}};
+          {"ceilings", backend::ceilings_json(setting.ceilings)}};
 }
 
 Status make_folder(const std::string& folder) {

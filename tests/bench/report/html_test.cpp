@@ -86,6 +86,14 @@ TEST(Html, EscapesWhatFilesSay) {
   EXPECT_EQ(count(text, "</style>"), 1u);
 }
 
+TEST(Html, OfRunsWithoutACacheThereIsNoCacheMemory) {
+  bench::Report report = make_report();
+  const auto cells = [&] { return count(bench::html({{report}, {}, {}, {}}), "<td>none</td></tr>"); };
+  EXPECT_EQ(cells(), 0u);
+  report.setting.use_kv_cache = false;
+  EXPECT_EQ(cells(), 2u);
+}
+
 TEST(SvgChart, AxesEndAtRoundNumbers) {
   const bench::Axis linear = bench::Axis::fit("ms", {3, 47.5}, false);
   EXPECT_EQ(linear.min, 0);

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "bench/report/html.h"
 #include "support/bench_reports.h"
 #include "support/shared_data.h"
 
@@ -24,6 +25,31 @@ TEST(BenchLog, ALineHoldsTheMediansOfARun) {
   EXPECT_NEAR(*read->configs[0].decode_tps, 1e6 / 1100, 1e-9);
   EXPECT_TRUE(read->configs[0].decode_pct_of_ceiling);
   EXPECT_EQ(read->configs[0].decode_bound, "memory");
+}
+
+TEST(BenchLog, ACutRowIsLoggedAsOneAndChartedApart) {
+  bench::Report cut = make_report();
+  cut.results = {make_result("short", {microseconds(1000)})};
+  cut.results[0].cut = true;
+  cut.results[0].note = "cut by --max-seconds at 9 of 64 new tokens";
+  cut.results[0].trials = {make_trial(64, 9, microseconds(1000))};
+  const auto read = bench::log_entry_from_json(bench::to_json_line(bench::log_entry(cut))).value();
+  EXPECT_EQ(read.configs[0].generated_tokens, 9);
+  EXPECT_EQ(read.configs[0].asked_prompt_tokens, 64);
+  EXPECT_EQ(read.configs[0].asked_new_tokens, 64);
+  EXPECT_TRUE(read.configs[0].cut);
+  EXPECT_EQ(read.configs[0].note, cut.results[0].note);
+  const auto lines = [](std::vector<bench::LogEntry> history) {
+    const std::string page = bench::html({{}, {}, std::move(history), {}});
+    size_t n = 0;
+    for (size_t at = page.find("<figure>"); at != std::string::npos; at = page.find("class='line", at + 1))
+      ++n;
+    return n - 1;  // the figure itself
+  };
+  cut.results[0].trials = {make_trial(64, 64, microseconds(1000))};
+  const bench::LogEntry full = bench::log_entry(cut);
+  EXPECT_EQ(lines({full, full, full}), 1u);
+  EXPECT_EQ(lines({full, read, full, read}), 2u);
 }
 
 TEST(BenchLog, GrowsByWholeLines) {

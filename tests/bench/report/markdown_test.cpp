@@ -108,6 +108,19 @@ TEST(Markdown, LabelsWhatItIs) {
   EXPECT_NE(text.find("| medium |"), std::string::npos);
 }
 
+TEST(Markdown, NothingOfAFileReachesTheTerminalRaw) {
+  bench::Report report = make_report();
+  const std::string evil = "a\n## b\x1b[2J\u009b2J\x7f" + std::string(200, 'x');
+  report.results[0].note = report.results[1].config.key = report.results[1].config.purpose = evil;
+  report.results[1].note = "cut";
+  report.setting.model = report.setting.dtype = report.setting.device_name = evil;
+  const std::string text = bench::markdown({&report, 1}, {&report, 1});
+  for (const char* raw : {"\n## b", "\x1b", "\u009b", "\x7f"}) EXPECT_EQ(text.find(raw), std::string::npos);
+  EXPECT_NE(text.find("**: a\\n## b\\u{1b}[2J\\u{9b}2J\\u{7f}" + std::string(200, 'x') + "\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST(Markdown, ColumnsAreNamedApart) {
   std::vector<bench::Report> reports = {make_report(), make_report()};
   reports[1].setting.dtype = "F16";
@@ -119,8 +132,8 @@ TEST(Markdown, ColumnsAreNamedApart) {
 
 TEST(MarkdownTable, EscapesCells) {
   bench::MarkdownTable table({{"a|b", bench::MarkdownTable::Align::kLeft}});
-  table.add_row({"x\n\x1b|"});
-  EXPECT_EQ(table.text(), "| a\\|b        |\n|-------------|\n| x\\x0a\\x1b\\| |\n");
+  table.add_row({"x\n\x1b\u009b|"});
+  EXPECT_EQ(table.text(), "| a\\|b              |\n|-------------------|\n| x\\n\\u{1b}\\u{9b}\\| |\n");
   EXPECT_EQ(bench::fixed(std::nullopt, 1), "—");
   EXPECT_EQ(bench::fixed(std::numeric_limits<double>::infinity(), 1), "—");
 }

@@ -85,6 +85,25 @@ TEST(ReportJson, HasOurKeys) {
   EXPECT_EQ(config.at("raw_trials").size(), 3u);
 }
 
+TEST(ReportJson, ARowThatDidNotRunHasTheSameKeys) {
+  const auto keys = [](const json& config) {
+    std::vector<std::string> all;
+    for (const auto& [key, value] : config.items()) all.push_back(key);
+    return all;
+  };
+  bench::Report report = make_report();
+  const json ran = config_of(report);
+  report.results[0].trials.clear();
+  const json absent = config_of(report);
+  EXPECT_EQ(keys(absent), keys(ran));
+  EXPECT_EQ(keys(absent.at("quartiles")), keys(ran.at("quartiles")));
+  EXPECT_EQ(absent.at("ceilings"), ran.at("ceilings"));
+  for (const char* key : {"parts", "bytes_per_token", "decode_bound", "decode_step_to_step_median_tps"}) {
+    EXPECT_TRUE(absent.at(key).is_null()) << key;
+  }
+  EXPECT_TRUE(absent.at("quartiles").at("e2e_tps").is_null());
+}
+
 TEST(ReportJson, SampledConfigurationsAreTyped) {
   bench::Report report = make_report();
   report.results = {make_result("full-pipe", {microseconds(1000)})};
@@ -131,6 +150,9 @@ TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
   EXPECT_NE(refusal("/configs/0/raw_trials/0/wall_ns", 1.5), "");
   EXPECT_NE(refusal("/configs/0/raw_trials/0/step_ns/5", uint64_t{1} << 63), "");
   EXPECT_NE(refusal("/ceilings/clock_ghz", 1e300), "");
+  EXPECT_EQ(refusal("/ceilings/peaks/0/gops", -1e30),
+            "ceilings.peaks[0].gops: expected a number from 0 to 1e+15, found -1e+30");
+  EXPECT_NE(refusal("/configs/0/temperature", -1), "");
   EXPECT_NE(refusal("/ceilings/read_gb_per_s", json::array({"fast"})), "");
 }
 
