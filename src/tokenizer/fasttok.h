@@ -88,7 +88,8 @@ FASTTOK_API int64_t fasttok_encode_stream_end(fasttok_stream* stream, int32_t* i
 /* Encodes n_texts texts. Text i has n_bytes[i] bytes, and its ids stand at ids[offsets[i]] to ids[offsets[i +
  * 1] - 1]; `offsets` has n_texts + 1 elements. Returns the number of ids of all texts together. If that is
  * more than `capacity`, no ids are written (the offsets are) and a call with room for them has to follow;
- * `ids` may be NULL if `capacity` is 0. */
+ * `ids` may be NULL if `capacity` is 0. The ids wait for that call (within 64 MiB with their texts, until a
+ * call on other texts waits in their place), and it hands them over without encoding again. */
 FASTTOK_API int64_t fasttok_encode_batch(fasttok* tokenizer, const char* const* texts, const size_t* n_bytes,
                                          size_t n_texts, uint32_t flags, int32_t* ids, size_t capacity,
                                          size_t* offsets);
@@ -99,7 +100,7 @@ FASTTOK_API int64_t fasttok_decode(fasttok* tokenizer, const int32_t* ids, size_
                                    char* text, size_t capacity);
 
 typedef struct fasttok_metrics {
-  uint64_t texts_processed;   /* of batches, and streams that were ended */
+  uint64_t texts_processed;   /* of batches whose ids were handed over, and streams that were ended */
   uint64_t bytes_processed;   /* of their text */
   uint64_t tokens_processed;  /* ids that came of it, those from the cache too */
   double avg_us_per_token;    /* time in encoding calls, summed over texts, by tokens; 0 without tokens */

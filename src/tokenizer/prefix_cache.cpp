@@ -20,10 +20,6 @@ struct Checkpoint {
   StreamEncoder::Position position;
 };
 
-bool same(const EncodeOptions& a, const EncodeOptions& b) {
-  return a.add_bos == b.add_bos && a.parse_special == b.parse_special;
-}
-
 size_t common_prefix(std::string_view a, std::string_view b) {
   const size_t n = std::min(a.size(), b.size());
   return static_cast<size_t>(
@@ -69,7 +65,7 @@ PrefixCache::Reuse PrefixCache::find(std::string_view text, const EncodeOptions&
   const auto [first, last] = by_key_.equal_range(key(text));
   for (auto candidate = first; candidate != last && !best.whole; ++candidate) {
     const std::shared_ptr<const Entry>& entry = *candidate->second;
-    if (!same(entry->options, options)) continue;
+    if (entry->options != options) continue;
     const size_t common = common_prefix(entry->text, text);
     const auto beyond = std::upper_bound(entry->checkpoints.begin(), entry->checkpoints.end(), common,
                                          [](size_t n, const Checkpoint& c) { return n < c.given; });
