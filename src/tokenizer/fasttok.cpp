@@ -231,6 +231,15 @@ size_t deliver(TokenizerObject& object, const std::vector<std::string_view>& tex
   return n_ids;
 }
 
+size_t end_stream(StreamObject& stream, int32_t* ids, size_t capacity) {
+  if (capacity == 0) {
+    throw Failure{FASTTOK_ERROR_ARGUMENT, "capacity is 0: expected room for an id; the stream is freed"};
+  }
+  const std::lock_guard lock(stream.mutex);
+  finish_stream(stream);
+  return take(stream, ids, capacity);
+}
+
 std::vector<std::string_view> text_views(const char* const* texts, const size_t* n_bytes, size_t n_texts,
                                          bool strict) {
   std::vector<std::string_view> views;
@@ -332,14 +341,15 @@ int64_t fasttok_encode_stream_next(fasttok_stream* stream, const char* text, siz
 int64_t fasttok_encode_stream_end(fasttok_stream* stream, int32_t* ids, size_t capacity) {
   return guarded_count([&]() -> size_t {
     const auto object = streams().get(stream, "stream");
-    if (ids != nullptr) {
-      if (capacity == 0) throw Failure{FASTTOK_ERROR_ARGUMENT, "capacity is 0: expected room for an id"};
-      const std::lock_guard lock(object->mutex);
-      finish_stream(*object);
-      if (const size_t n = take(*object, ids, capacity); n > 0) return n;
+    size_t n = 0;
+    try {
+      if (ids != nullptr) n = end_stream(*object, ids, capacity);
+    } catch (...) {
+      streams().erase(stream);
+      throw;
     }
-    streams().remove(stream, "stream");
-    return 0;
+    if (n == 0) streams().erase(stream);
+    return n;
   });
 }
 

@@ -81,8 +81,10 @@ FASTTOK_API fasttok_stream* fasttok_encode_stream_begin(fasttok* tokenizer, uint
  * fit come with the next calls. An error leaves the stream as it was. */
 FASTTOK_API int64_t fasttok_encode_stream_next(fasttok_stream* stream, const char* text, size_t n_bytes,
                                                int32_t* ids, size_t capacity);
-/* The text is over: writes the ids that are left, at most `capacity`, and returns how many. To be called
- * until it returns 0, which frees the stream. With `ids` NULL it frees the stream at once and returns 0. */
+/* The text is over: writes the ids that are left, at most `capacity`, and returns how many. More than 0: call
+ * it again. Anything else frees the stream: 0 when no ids are left, or an error, such as
+ * FASTTOK_ERROR_UTF8 for a text that ends within a character, or no room for an id. With `ids` NULL it frees
+ * the stream at once and returns 0. */
 FASTTOK_API int64_t fasttok_encode_stream_end(fasttok_stream* stream, int32_t* ids, size_t capacity);
 
 /* Encodes n_texts texts. Text i has n_bytes[i] bytes, and its ids stand at ids[offsets[i]] to ids[offsets[i +
