@@ -150,12 +150,17 @@ void Engine::finish(Sequence& sequence, FinishReason reason) {
   generated.text = sequence.output.finish();
   generated.timeline.finished = clock_->now();
   generated.phases.detokenization += *generated.timeline.finished - start;
-  metrics_.add(generated.timeline);
+  if (reason == FinishReason::kCancelled) {
+    metrics_.add_cancelled(generated.timeline);
+  } else {
+    metrics_.add(generated.timeline);
+  }
   release(sequence);
 }
 
 void Engine::fail(Sequence& sequence, const Error& error) {
   sequence.error = error;
+  metrics_.add_failed();
   release(sequence);
 }
 

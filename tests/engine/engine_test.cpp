@@ -123,6 +123,8 @@ TEST_F(EngineTest, CancellingWhileWaitingEndsItWhenItsTurnComes) {
   const Outcome outcome = *engine.take(second);
   EXPECT_EQ(outcome.generated->finish_reason, FinishReason::kCancelled);
   EXPECT_TRUE(outcome.generated->ids.empty());
+  EXPECT_EQ(engine.metrics().n_requests(), 2u);
+  EXPECT_EQ(engine.metrics().n_cancelled(), 1u);
 }
 
 TEST_F(EngineTest, AFailureIsItsRequestsAlone) {
@@ -140,6 +142,7 @@ TEST_F(EngineTest, AFailureIsItsRequestsAlone) {
   EXPECT_EQ(failed.metrics.per_forward().size(), 1u) << "the pass was made";
   EXPECT_TRUE(engine.take(nothing)->generated.ok());
   EXPECT_EQ(engine.metrics().n_requests(), 1u);
+  EXPECT_EQ(engine.metrics().n_failed(), 1u);
 }
 
 }  // namespace
