@@ -57,7 +57,11 @@ void Engine::step() {
 void Engine::schedule() {
   while (const std::optional<RequestId> id = scheduler_.dispatch_next()) {
     Sequence& sequence = sequences_.at(*id);
-    sequence.generated.timeline.dispatched = scheduler_.stage_time(*id, Scheduler::Stage::kDispatch);
+    metrics::Timeline& timeline = sequence.generated.timeline;
+    timeline.dispatched = scheduler_.stage_time(*id, Scheduler::Stage::kDispatch);
+    if (telemetry::enabled()) {
+      telemetry::record("Scheduler::QueueWait", *timeline.enqueued, *timeline.dispatched);
+    }
     sequence.state = Sequence::State::kRunning;
     running_.push_back(*id);
     if (const Status started = start(sequence); !started) fail(sequence, started.error());
