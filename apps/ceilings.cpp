@@ -33,6 +33,9 @@ double per_cycle(const Ceilings& ceilings, const Ceilings::Peak& one_thread) {
 }
 
 std::vector<std::string> read_lines(const Ceilings& ceilings) {
+  if (ceilings.read_gb_per_s.empty()) {
+    return {"  read memory: not measured, since the memory that is available could lie in the caches"};
+  }
   Table table({Align::kLeft, Align::kRight});
   table.add_row({"read memory", "GB/s"});
   for (size_t n = 1; n <= ceilings.read_gb_per_s.size(); ++n) {
@@ -43,7 +46,8 @@ std::vector<std::string> read_lines(const Ceilings& ceilings) {
 
 // A row for each loop: with one thread, and where there are more, with all.
 std::vector<std::string> peak_lines(const Ceilings& ceilings) {
-  const auto all = static_cast<unsigned>(ceilings.read_gb_per_s.size());
+  unsigned all = 1;
+  for (const Ceilings::Peak& peak : ceilings.peaks) all = std::max(all, peak.threads);
   std::vector<Align> columns = {Align::kLeft, Align::kLeft, Align::kRight, Align::kRight};
   std::vector<std::string> head = {"multiply-adds", "ISA", "GOP/s of 1 thread", "per cycle"};
   if (all > 1) {

@@ -12,6 +12,7 @@
 #include "apps/telemetry_options.h"
 #include "apps/text_input.h"
 #include "apps/validators.h"
+#include "base/atomic_file.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -29,6 +30,7 @@ struct Options {
   bool ignore_eos = false;
   bool json = false;
   std::string metrics = "summary";
+  std::string metrics_csv;  // path, or empty
   ModelOptions model;
   TelemetryOptions telemetry;
 };
@@ -139,8 +141,22 @@ void write_json(const model::LoadedModel& loaded, const engine::Request& request
   write_stdout(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
+Status check_metrics_csv(const std::string& path) {
+  if (path.empty()) return {};
+  TRY(make_parent_folder(path));
+  return check_writable(path);
+}
+
+Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics& serving) {
+  if (path.empty()) return {};
+  const std::string csv = serving.csv();
+  return write_file_atomically(path,
+                               [&](const AppendFn& append) { return append(std::as_bytes(std::span(csv))); });
+}
+
 Result<int> run(const Options& options) {
   TRY_ASSIGN(const Arguments arguments, understand(options));
+  TRY(check_metrics_csv(options.metrics_csv));
   TRY(check_sampling(options.sampling));
   warn_of_idle_options(options.sampling);
   TRY(kv_type(options.model));
@@ -158,6 +174,7 @@ Result<int> run(const Options& options) {
                                              &cancelled, &serving)
                           : stream(loaded, request, shown_prompt, metrics, serving, cancelled));
   log_profile(backend);
+  TRY(write_metrics_csv(options.metrics_csv, serving));
   std::optional<Bandwidth> bandwidth;
   if (options.json || options.metrics != "none") {
     bandwidth = measure_bandwidth(backend, generated, metrics);
@@ -195,6 +212,9 @@ Run setup_generate(CLI::App& app) {
       ->check(one_of({"none", "summary", "full"}))
       ->capture_default_str()
       ->type_name("WHAT");
+  app.add_option("--metrics-csv", options->metrics_csv,
+                 "Write the request's latencies and speeds as metric,n,mean,min,p50,p95,p99,max")
+      ->type_name("FILE");
   app.add_flag("--json", options->json, "One JSON object on stdout instead of text");
   add_model_options(app, options->model, true);
   add_telemetry_options(app, options->telemetry);

@@ -32,7 +32,8 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
                       .threads = backend.info().threads};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
   if (const auto ceilings = backend.measure_ceilings()) {
-    bandwidth.peak_gb_per_s = ceilings->read(backend.info().threads);
+    const double peak = ceilings->read(backend.info().threads);
+    if (peak > 0) bandwidth.peak_gb_per_s = peak;
   } else {
     warn(ceilings.error().message);
   }
@@ -73,6 +74,8 @@ nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
 
 nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving) {
   nlohmann::ordered_json json = {{"n_requests", serving.n_requests()},
+                                 {"n_cancelled", serving.n_cancelled()},
+                                 {"n_failed", serving.n_failed()},
                                  {"new_tokens", serving.new_tokens()},
                                  {"ttps", or_null(serving.ttps())}};
   for (const auto& row : serving.rows()) {

@@ -29,7 +29,8 @@ std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth);
 nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
                                     const std::optional<Bandwidth>& bandwidth);
 
-// n_requests, new_tokens, ttps, and each of ServingMetrics::rows() as an object of its statistics or null.
+// n_requests, n_cancelled, n_failed, new_tokens, ttps, and each of ServingMetrics::rows() as an object of its
+// statistics or null.
 nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving);
 // Seconds of each part of a request, the rest as other_s; together its end-to-end latency.
 nlohmann::ordered_json phases_json(const engine::Generated& generated);

@@ -1,5 +1,5 @@
-// One executable, many names: called as `model-generate`, `gguf-inspect` or `tokenizer-demo` it is that
-// program, otherwise its first argument picks the sub-command.
+// One executable, many names: called as `model-generate`, `gguf-inspect`, `tokenizer-demo` or
+// `bench-generation` it is that program, otherwise its first argument picks the sub-command.
 #include <algorithm>
 #include <csignal>
 #include <cstdio>

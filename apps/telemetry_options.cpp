@@ -1,17 +1,34 @@
 #include "apps/telemetry_options.h"
 
+#include "apps/table.h"
 #include "base/atomic_file.h"
+#include "base/log.h"
 #include "metrics/telemetry.h"
 
 namespace inferno::apps {
 namespace {
 
+constexpr std::string_view kModule = "inferno::telemetry";
 constexpr const char* kDefaultCsvPath = "reports/runtime_metrics.csv";
 
 Status check_path(const std::string& path) {
   if (path.empty()) return {};
   TRY(make_parent_folder(path));
   return check_writable(path);
+}
+
+// The stages by total time, under INFERNO_LOG=debug.
+void log_stages() {
+  if (!log::enabled(log::Level::kDebug, kModule)) return;
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight});
+  table.add_row({"stage", "spans", "total ms", "median us", "p95 us"});
+  for (const telemetry::StageSummary& stage : telemetry::summarize()) {
+    table.add_row({stage.stage, group_digits(stage.count), fmt::format("{:.3f}", stage.total_us * 1e-3),
+                   fmt::format("{:.1f}", stage.median_us), fmt::format("{:.1f}", stage.p95_us)});
+  }
+  std::string text;
+  for (const std::string& line : table.lines()) text += line + "\n";
+  log::block(log::Level::kDebug, kModule, "stages", text);
 }
 
 Status write(const TelemetryOptions& options) {
@@ -37,6 +54,7 @@ Result<int> with_telemetry(const TelemetryOptions& options, const std::function<
   if (!outputs.trace_path.empty() || !outputs.csv_path.empty()) telemetry::set_enabled(true);
   TRY_ASSIGN(const int code, command());
   telemetry::set_enabled(false);
+  if (telemetry::usage().spans > 0) log_stages();
   TRY(write(outputs));
   return code;
 }

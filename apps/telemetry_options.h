@@ -18,8 +18,8 @@ struct TelemetryOptions {
 void add_telemetry_options(CLI::App& app, TelemetryOptions& options);
 
 // Runs a command with telemetry on, if a path or INFENG_ENABLE_TELEMETRY asks for it, and then writes the
-// files; after Ctrl-C too, but not after an error. Paths that cannot be written are an error before the
-// command begins.
+// files, and the stages by total time to the log (debug); after Ctrl-C too, but not after an error. Paths
+// that cannot be written are an error before the command begins.
 Result<int> with_telemetry(const TelemetryOptions& options, const std::function<Result<int>()>& command);
 
 }  // namespace inferno::apps

@@ -32,14 +32,14 @@ struct Ceilings {
     unsigned threads = 1;
     double gops = 0;  // 10^9 operations a second
   };
-  // Reading memory that no cache holds: GB/s with 1, 2, … threads.
+  // Reading memory that no cache holds: GB/s with 1, 2, … threads; empty where it could not be measured.
   std::vector<double> read_gb_per_s;
   std::vector<Peak> peaks;
   double clock_ghz = 0;     // of a busy core, from a chain of dependent additions
   std::string measured_at;  // UTC, ISO 8601: "2026-01-31T12:00:00Z"
   bool cached = false;      // taken from what an earlier run since the machine's start has measured
 
-  // With `threads` threads, or as many as were measured.
+  // With `threads` threads, or as many as were measured; 0 when none was.
   double read(unsigned threads) const;
   // The best ISA's; 0 when there is none for that arithmetic.
   double peak(std::string_view arithmetic, unsigned threads) const;

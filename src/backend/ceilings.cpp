@@ -34,11 +34,10 @@ class ReadMemory {
   // What one thread reads in a window.
   static constexpr size_t kSlice = size_t{8} << 20;
 
-  static Result<ReadMemory> make(Cpus cpus, uint64_t l3_bytes) {
-    constexpr uint64_t kLeast = uint64_t{256} << 20;
-    uint64_t bytes = std::max(kLeast, 2 * l3_bytes);
-    if (const auto available = available_memory()) bytes = std::min(bytes, *available / 4);
-    const uint64_t part = std::max<uint64_t>(bytes / cpus.size() / kSlice, 1) * kSlice;
+  // At least `bytes`.
+  static Result<ReadMemory> make(Cpus cpus, uint64_t bytes) {
+    const uint64_t slices = (bytes + kSlice - 1) / kSlice;
+    const uint64_t part = (slices + cpus.size() - 1) / cpus.size() * kSlice;
 
     ReadMemory memory;
     const auto total = static_cast<size_t>(part * cpus.size());
@@ -83,9 +82,12 @@ bool is_measured(size_t threads, size_t n) {
   return threads == n || threads % step == 0;
 }
 
+// Nothing where there is too little memory to tell it from the caches.
 Result<std::vector<double>> measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes) {
-  TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, l3_bytes));
   std::vector<double> gb_per_s;
+  const auto bytes = read_buffer_bytes(l3_bytes, available_memory());
+  if (!bytes) return gb_per_s;
+  TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
   for (size_t n = 1; n <= cpus.size(); ++n) {
     if (!is_measured(n, cpus.size())) {
       gb_per_s.push_back(gb_per_s.back());
@@ -172,22 +174,27 @@ Result<bool> wants_fresh(const CeilingsOptions& options) {
 
 }  // namespace
 
+std::optional<uint64_t> read_buffer_bytes(uint64_t l3_bytes, std::optional<uint64_t> available) {
+  constexpr uint64_t kWanted = uint64_t{256} << 20;
+  const uint64_t least = l3_bytes > 0 ? 2 * l3_bytes : kWanted;
+  const uint64_t bytes = std::min(std::max(kWanted, least), available.value_or(UINT64_MAX) / 4);
+  return bytes >= least ? std::optional(bytes) : std::nullopt;
+}
+
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
   TRY_ASSIGN(const bool fresh, wants_fresh(options));
   TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
   const std::vector<const CpuIsa*> isas = isas_to_measure(*chosen);
   const CpuTopology topology = cpu_topology();
-  const unsigned threads =
-      options.max_threads == 0 ? topology.threads : std::min(options.max_threads, topology.threads);
-
-  CeilingsKey key{topology.boot_id, topology.model, ceilings_build(), {}, topology.cpus, threads};
+  CeilingsKey key{topology.boot_id, topology.model, ceilings_build(), {}, topology.cpus, topology.threads};
   for (const CpuIsa* isa : isas) key.isas.emplace_back(isa->name);
   const auto path = ceilings_cache_path();
   if (path && !fresh) {
     if (auto ceilings = load_ceilings(*path, key)) return std::move(*ceilings);
   }
-  TRY_ASSIGN(Ceilings ceilings, measure(*chosen, isas, topology, Cpus(topology.cpus).first(threads)));
-  if (path) {
+  TRY_ASSIGN(Ceilings ceilings,
+             measure(*chosen, isas, topology, Cpus(topology.cpus).first(topology.threads)));
+  if (path && !ceilings.read_gb_per_s.empty()) {
     // A cache that cannot be written is no error: the figures are here.
     if (const Status saved = save_ceilings(*path, key, ceilings); !saved) {
       log::event(log::Level::kWarn, "inferno::backend", "ceilings not cached",

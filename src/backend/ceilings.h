@@ -1,14 +1,16 @@
 // The ceilings of the CPU, measured: how fast memory is read and how fast each ISA multiplies and adds.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "backend/backend.h"
 #include "base/result.h"
 
 namespace inferno::backend {
 
 struct CeilingsOptions {
-  unsigned max_threads = 0;  // 0: as many as may run here
-  bool fresh = false;        // measure even if the cache has the figures, as INFERNO_CEILINGS=fresh does
+  bool fresh = false;  // measure even if the cache has the figures, as INFERNO_CEILINGS=fresh does
 };
 
 // Figures of an earlier run since the machine's start (backend/ceilings_cache.h), or else measured here and
@@ -16,11 +18,17 @@ struct CeilingsOptions {
 //
 // Memory: the best ISA's read_all with 1, 2, … threads over more memory than all caches hold, each thread on
 // pages that it has touched first. Above 16 threads not every number is measured; one that is not has the
-// figure of the next smaller one that is. Peaks: every loop of every ISA with one and with all threads; with
+// figure of the next smaller one that is. Where so much memory is not to be had, read_gb_per_s stays empty,
+// and nothing is left for later runs. Peaks: every loop of every ISA with one and with all threads; with
 // INFERNO_FORCE_ISA, of that ISA and those that it extends.
 //
 // Errors: those of chosen_isa(); kInvalidArgument for another value of INFERNO_CEILINGS; kResource when
 // memory or threads are refused.
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
+
+// Bytes to read so that no cache serves them: 256 MiB, or twice the L3 where that is more; a quarter of the
+// memory that is available (nullopt: unknown) where that is less. nullopt if a quarter is less than twice the
+// L3, or than 256 MiB where the L3 is unknown (0).
+std::optional<uint64_t> read_buffer_bytes(uint64_t l3_bytes, std::optional<uint64_t> available);
 
 }  // namespace inferno::backend

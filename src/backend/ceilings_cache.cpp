@@ -20,12 +20,19 @@ Json key_json(const CeilingsKey& key) {
           {"isas", key.isas},       {"cpus", key.cpus}, {"threads", key.threads}};
 }
 
-// A rate that a machine could have; nullopt for anything else.
-std::optional<double> rate(const Json& json) {
-  constexpr double kMax = 1e9;
+// What a machine could have.
+struct Range {
+  double least, most;
+};
+constexpr Range kClockGhz{0.1, 20};
+constexpr Range kReadGbPerS{0.01, 1e6};
+constexpr Range kPeakGops{0.01, 1e9};
+
+// The number, if it lies in the range.
+std::optional<double> rate(const Json& json, Range range) {
   if (!json.is_number()) return std::nullopt;
   const auto value = json.get<double>();
-  return value > 0 && value < kMax ? std::optional(value) : std::nullopt;
+  return value >= range.least && value <= range.most ? std::optional(value) : std::nullopt;
 }
 
 // The member, or null.
@@ -54,7 +61,7 @@ std::optional<Ceilings::Peak> parse_peak(const Json& json, unsigned max_threads)
   const Json& arithmetic = member(json, "arithmetic");
   const Json& isa = member(json, "isa");
   const Json& threads = member(json, "threads");
-  const auto gops = rate(member(json, "gops"));
+  const auto gops = rate(member(json, "gops"), kPeakGops);
   if (!arithmetic.is_string() || !isa.is_string() || !threads.is_number_unsigned() || !gops) return {};
   if (threads.get<uint64_t>() == 0 || threads.get<uint64_t>() > max_threads) return {};
   Ceilings::Peak peak{arithmetic.get<std::string>(), isa.get<std::string>(), threads.get<unsigned>(), *gops};
@@ -66,13 +73,13 @@ std::optional<Ceilings::Peak> parse_peak(const Json& json, unsigned max_threads)
 std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
   Ceilings ceilings;
   const Json& measured_at = member(json, "measured_at");
-  const auto clock = rate(member(json, "clock_ghz"));
+  const auto clock = rate(member(json, "clock_ghz"), kClockGhz);
   const Json& reads = member(json, "read_gb_per_s");
   const Json& peaks = member(json, "peaks");
   if (!is_time(measured_at) || !clock || !reads.is_array() || !peaks.is_array()) return std::nullopt;
   if (reads.size() != threads || peaks.empty()) return std::nullopt;
   for (const Json& read : reads) {
-    const auto value = rate(read);
+    const auto value = rate(read, kReadGbPerS);
     if (!value) return std::nullopt;
     ceilings.read_gb_per_s.push_back(*value);
   }
@@ -90,7 +97,7 @@ std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
 }  // namespace
 
 std::string ceilings_build() {
-  return INFERNO_BUILD;
+  return std::string(INFERNO_BUILD) + " " + ceilings_sources();
 }
 
 std::optional<std::string> ceilings_cache_path() {

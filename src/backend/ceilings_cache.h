@@ -15,7 +15,7 @@ namespace inferno::backend {
 struct CeilingsKey {
   std::string boot_id;  // "" where the system does not tell: then nothing is cached
   std::string cpu;
-  std::string build;              // version, compiler and its options
+  std::string build;              // see ceilings_build()
   std::vector<std::string> isas;  // that were measured
   std::vector<unsigned> cpus;     // that may be used
   unsigned threads = 1;           // the most that were measured
@@ -23,7 +23,9 @@ struct CeilingsKey {
   bool operator==(const CeilingsKey&) const = default;
 };
 
-// The build that this is.
+// A hash of the sources of the CPU kernels and of what measures them (written by the build).
+const char* ceilings_sources();
+// The build that this is: version, compiler and its options, and ceilings_sources().
 std::string ceilings_build();
 
 // $XDG_CACHE_HOME/inferno/ceilings.json, else ~/.cache/inferno/ceilings.json; nullopt with neither variable.

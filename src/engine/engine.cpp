@@ -57,7 +57,11 @@ void Engine::step() {
 void Engine::schedule() {
   while (const std::optional<RequestId> id = scheduler_.dispatch_next()) {
     Sequence& sequence = sequences_.at(*id);
-    sequence.generated.timeline.dispatched = scheduler_.stage_time(*id, Scheduler::Stage::kDispatch);
+    metrics::Timeline& timeline = sequence.generated.timeline;
+    timeline.dispatched = scheduler_.stage_time(*id, Scheduler::Stage::kDispatch);
+    if (telemetry::enabled()) {
+      telemetry::record("Scheduler::QueueWait", *timeline.enqueued, *timeline.dispatched);
+    }
     sequence.state = Sequence::State::kRunning;
     running_.push_back(*id);
     if (const Status started = start(sequence); !started) fail(sequence, started.error());
@@ -150,12 +154,17 @@ void Engine::finish(Sequence& sequence, FinishReason reason) {
   generated.text = sequence.output.finish();
   generated.timeline.finished = clock_->now();
   generated.phases.detokenization += *generated.timeline.finished - start;
-  metrics_.add(generated.timeline);
+  if (reason == FinishReason::kCancelled) {
+    metrics_.add_cancelled(generated.timeline);
+  } else {
+    metrics_.add(generated.timeline);
+  }
   release(sequence);
 }
 
 void Engine::fail(Sequence& sequence, const Error& error) {
   sequence.error = error;
+  metrics_.add_failed();
   release(sequence);
 }
 

@@ -34,7 +34,7 @@ class Engine {
   std::optional<Outcome> take(RequestId id);
 
   const Scheduler& scheduler() const { return scheduler_; }
-  // Of all requests that have finished.
+  // Of all requests that have finished or failed.
   const metrics::ServingMetrics& metrics() const { return metrics_; }
 
  private:

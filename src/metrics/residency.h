@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <map>
-#include <vector>
 
+#include "metrics/sample.h"
 #include "metrics/timeline.h"
 
 namespace inferno::metrics {
@@ -16,14 +16,11 @@ class KvResidency {
   void unpin(int64_t page, TimePoint now);
 
   // Seconds from pin to unpin, in order of the unpinning.
-  const std::vector<double>& residencies() const { return residencies_; }
-  // How long each page that is still pinned has been so.
-  std::vector<double> live(TimePoint now) const;
-  size_t n_live() const { return pinned_.size(); }
+  const Sample& residencies() const { return residencies_; }
 
  private:
   std::map<int64_t, TimePoint> pinned_;
-  std::vector<double> residencies_;
+  Sample residencies_;
 };
 
 }  // namespace inferno::metrics

@@ -7,8 +7,8 @@
 namespace inferno::metrics {
 namespace {
 
-void note(std::vector<double>& sample, const std::optional<Seconds>& value) {
-  if (value) sample.push_back(value->count());
+void note(Sample& sample, const std::optional<Seconds>& value) {
+  if (value) sample.add(value->count());
 }
 
 }  // namespace
@@ -26,8 +26,13 @@ void ServingMetrics::add(const Timeline& timeline) {
   note(stil_, timeline.stil());
   note(tpot_, timeline.tpot());
   note(e2el_, timeline.e2el());
-  for (const Seconds gap : timeline.itl()) itl_.push_back(gap.count());
-  if (const auto tps = timeline.tps()) tps_.push_back(*tps);
+  for (const Seconds gap : timeline.itl()) itl_.add(gap.count());
+  if (const auto tps = timeline.tps(); tps && !timeline.tokens.empty()) tps_.add(*tps);
+}
+
+void ServingMetrics::add_cancelled(const Timeline& timeline) {
+  add(timeline);
+  ++n_cancelled_;
 }
 
 std::optional<double> ServingMetrics::ttps() const {
@@ -37,13 +42,13 @@ std::optional<double> ServingMetrics::ttps() const {
 }
 
 std::vector<ServingMetrics::Row> ServingMetrics::rows() const {
-  return {{"tps", summarize(tps_)},
-          {"ttft_s", summarize(ttft_)},
-          {"stil_s", summarize(stil_)},
-          {"itl_s", summarize(itl_)},
-          {"tpot_s", summarize(tpot_)},
-          {"e2el_s", summarize(e2el_)},
-          {"kv_residency_s", summarize(kv_residency_.residencies())}};
+  return {{"tps", tps_.summary()},
+          {"ttft_s", ttft_.summary()},
+          {"stil_s", stil_.summary()},
+          {"itl_s", itl_.summary()},
+          {"tpot_s", tpot_.summary()},
+          {"e2el_s", e2el_.summary()},
+          {"kv_residency_s", kv_residency_.residencies().summary()}};
 }
 
 std::string ServingMetrics::csv() const {
@@ -56,7 +61,13 @@ std::string ServingMetrics::csv() const {
       text += fmt::format("{},0,,,,,,\n", row.name);
     }
   }
-  text += fmt::format("n_requests,1,{},,,,,\nnew_tokens,1,{},,,,,\n", n_requests_, new_tokens_);
+  const auto count = [&](std::string_view name, uint64_t n) {
+    text += fmt::format("{},1,{},,,,,\n", name, n);
+  };
+  count("n_requests", n_requests_);
+  count("n_cancelled", n_cancelled_);
+  count("n_failed", n_failed_);
+  count("new_tokens", new_tokens_);
   const auto total = ttps();
   text += total ? fmt::format("ttps,1,{:.9g},,,,,\n", *total) : "ttps,0,,,,,,\n";
   return text;

@@ -8,7 +8,6 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/atomic_file.h"
 #include "base/environment.h"
@@ -143,14 +142,6 @@ void record(const char* stage, std::chrono::steady_clock::time_point start,
             std::chrono::steady_clock::time_point end) {
   static SpanLog& log = SpanLog::instance();
   log.record(stage, start, end);
-}
-
-const char* intern(std::string_view stage) {
-  static std::mutex mutex;
-  static auto* const names = new std::set<std::string, std::less<>>;  // outlives every span
-  const std::lock_guard lock(mutex);
-  const auto found = names->find(stage);
-  return (found != names->end() ? found : names->emplace(stage).first)->c_str();
 }
 
 Status flush_csv(const std::string& path) {

@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -39,11 +38,9 @@ std::chrono::steady_clock::time_point now();
 // Replaces the steady clock, for tests; `clock` must outlive its use.
 void set_clock(const Clock& clock);
 
-// A span whose begin and end the caller has read already. `stage` is a string literal, or from intern().
+// A span whose begin and end the caller has read already. `stage` is a string literal.
 void record(const char* stage, std::chrono::steady_clock::time_point start,
             std::chrono::steady_clock::time_point end);
-// The same text for the rest of the process: for stage names that are made at run time. Each stays for ever.
-const char* intern(std::string_view stage);
 
 // Times its scope, if telemetry is on when the scope begins; a null stage records nothing.
 class ScopedCounter {

@@ -99,10 +99,12 @@ class Handles {
     return found->second;
   }
   void remove(const Handle* handle, const char* name) {
+    if (!erase(handle)) throw Failure{FASTTOK_ERROR_HANDLE, not_a_handle(name)};
+  }
+  // Whether it was there.
+  bool erase(const Handle* handle) {
     const std::lock_guard lock(mutex_);
-    if (objects_.erase(reinterpret_cast<uintptr_t>(handle)) == 0) {
-      throw Failure{FASTTOK_ERROR_HANDLE, not_a_handle(name)};
-    }
+    return objects_.erase(reinterpret_cast<uintptr_t>(handle)) > 0;
   }
 
  private:

@@ -16,6 +16,7 @@
 #include "tokenizer/c_boundary.h"
 #include "tokenizer/prefix_cache.h"
 #include "tokenizer/stream_encoder.h"
+#include "tokenizer/undelivered_batch.h"
 
 namespace inferno::tokenizer {
 
@@ -50,6 +51,7 @@ struct TokenizerObject {
   std::atomic<uint32_t> max_threads = 0;
   std::atomic<bool> uses_cache = false;
   PrefixCache cache;
+  UndeliveredBatch undelivered;
   const std::shared_ptr<Counters> counters = std::make_shared<Counters>();
 
   TokenizerObject(std::shared_ptr<const Tokenizer> t, bool is_traced)
@@ -189,10 +191,11 @@ void finish_stream(StreamObject& stream) {
   stream.counters->add(1, 0, stream.ids.size() - n_before, steady_clock().now() - start);
 }
 
-std::vector<std::vector<int32_t>> encode_all(TokenizerObject& object,
-                                             const std::vector<std::string_view>& texts,
-                                             const EncodeOptions& options) {
-  std::vector<std::vector<int32_t>> ids(texts.size());
+EncodedBatch encode_all(TokenizerObject& object, const std::vector<std::string_view>& texts,
+                        const EncodeOptions& options) {
+  EncodedBatch batch;
+  batch.ids.resize(texts.size());
+  std::atomic<std::chrono::nanoseconds::rep> nanoseconds = 0;
   const bool uses_cache = object.uses_cache;
   const uint32_t max_threads = object.max_threads;
   const size_t n_threads = max_threads > 0 ? max_threads : std::max(1u, std::thread::hardware_concurrency());
@@ -201,10 +204,40 @@ std::vector<std::vector<int32_t>> encode_all(TokenizerObject& object,
     const auto start = steady_clock().now();
     auto encoded =
         uses_cache ? object.cache.encode(texts[i], options) : object.tokenizer->encode(texts[i], options);
-    ids[i] = value_or_throw(FASTTOK_ERROR_ENCODE, std::move(encoded));
-    object.counters->add(1, texts[i].size(), ids[i].size(), steady_clock().now() - start);
+    batch.ids[i] = value_or_throw(FASTTOK_ERROR_ENCODE, std::move(encoded));
+    nanoseconds += std::chrono::nanoseconds(steady_clock().now() - start).count();
   });
-  return ids;
+  batch.time = std::chrono::nanoseconds(nanoseconds);
+  return batch;
+}
+
+// Hands over the ids and counts them, or keeps them for the call with room. Returns how many they are.
+size_t deliver(TokenizerObject& object, const std::vector<std::string_view>& texts,
+               const EncodeOptions& options, EncodedBatch batch, std::span<int32_t> room, size_t* offsets) {
+  size_t n_bytes = 0;
+  offsets[0] = 0;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    offsets[i + 1] = offsets[i] + batch.ids[i].size();
+    n_bytes += texts[i].size();
+  }
+  const size_t n_ids = offsets[texts.size()];
+  if (n_ids > room.size()) {
+    object.undelivered.keep(texts, options, std::move(batch));
+    return n_ids;
+  }
+  int32_t* to = room.data();
+  for (const auto& ids : batch.ids) to = std::copy(ids.begin(), ids.end(), to);
+  object.counters->add(texts.size(), n_bytes, n_ids, batch.time);
+  return n_ids;
+}
+
+size_t end_stream(StreamObject& stream, int32_t* ids, size_t capacity) {
+  if (capacity == 0) {
+    throw Failure{FASTTOK_ERROR_ARGUMENT, "capacity is 0: expected room for an id; the stream is freed"};
+  }
+  const std::lock_guard lock(stream.mutex);
+  finish_stream(stream);
+  return take(stream, ids, capacity);
 }
 
 std::vector<std::string_view> text_views(const char* const* texts, const size_t* n_bytes, size_t n_texts,
@@ -258,7 +291,9 @@ int32_t fasttok_set_prefix_cache(fasttok* tokenizer, int32_t enabled) {
       throw Failure{FASTTOK_ERROR_ARGUMENT, fmt::format("enabled: expected 0 or 1, found {}", enabled)};
     }
     object->uses_cache = enabled == 1;
-    if (enabled == 0) object->cache.reset(object->cache.limits());
+    if (enabled == 1) return;
+    object->cache.reset(object->cache.limits());
+    object->undelivered.forget();
   });
 }
 
@@ -306,14 +341,15 @@ int64_t fasttok_encode_stream_next(fasttok_stream* stream, const char* text, siz
 int64_t fasttok_encode_stream_end(fasttok_stream* stream, int32_t* ids, size_t capacity) {
   return guarded_count([&]() -> size_t {
     const auto object = streams().get(stream, "stream");
-    if (ids != nullptr) {
-      if (capacity == 0) throw Failure{FASTTOK_ERROR_ARGUMENT, "capacity is 0: expected room for an id"};
-      const std::lock_guard lock(object->mutex);
-      finish_stream(*object);
-      if (const size_t n = take(*object, ids, capacity); n > 0) return n;
+    size_t n = 0;
+    try {
+      if (ids != nullptr) n = end_stream(*object, ids, capacity);
+    } catch (...) {
+      streams().erase(stream);
+      throw;
     }
-    streams().remove(stream, "stream");
-    return 0;
+    if (n == 0) streams().erase(stream);
+    return n;
   });
 }
 
@@ -329,13 +365,10 @@ int64_t fasttok_encode_batch(fasttok* tokenizer, const char* const* texts, const
     require_pointer(offsets, "offsets");
     if (capacity > 0) require_pointer(ids, "ids");
     const auto views = text_views(texts, n_bytes, n_texts, (flags & FASTTOK_STRICT_UTF8) != 0);
-    const auto encoded = encode_all(*object, views, options);
-    offsets[0] = 0;
-    for (size_t i = 0; i < n_texts; ++i) offsets[i + 1] = offsets[i] + encoded[i].size();
-    if (offsets[n_texts] <= capacity) {
-      for (size_t i = 0; i < n_texts; ++i) std::copy(encoded[i].begin(), encoded[i].end(), ids + offsets[i]);
-    }
-    return offsets[n_texts];
+    std::optional<EncodedBatch> batch = object->undelivered.take(views, options);
+    if (!batch) batch = encode_all(*object, views, options);
+    const std::span<int32_t> room = capacity > 0 ? std::span(ids, capacity) : std::span<int32_t>();
+    return deliver(*object, views, options, std::move(*batch), room, offsets);
   });
 }
 

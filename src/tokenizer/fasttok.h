@@ -81,14 +81,17 @@ FASTTOK_API fasttok_stream* fasttok_encode_stream_begin(fasttok* tokenizer, uint
  * fit come with the next calls. An error leaves the stream as it was. */
 FASTTOK_API int64_t fasttok_encode_stream_next(fasttok_stream* stream, const char* text, size_t n_bytes,
                                                int32_t* ids, size_t capacity);
-/* The text is over: writes the ids that are left, at most `capacity`, and returns how many. To be called
- * until it returns 0, which frees the stream. With `ids` NULL it frees the stream at once and returns 0. */
+/* The text is over: writes the ids that are left, at most `capacity`, and returns how many. More than 0: call
+ * it again. Anything else frees the stream: 0 when no ids are left, or an error, such as
+ * FASTTOK_ERROR_UTF8 for a text that ends within a character, or no room for an id. With `ids` NULL it frees
+ * the stream at once and returns 0. */
 FASTTOK_API int64_t fasttok_encode_stream_end(fasttok_stream* stream, int32_t* ids, size_t capacity);
 
 /* Encodes n_texts texts. Text i has n_bytes[i] bytes, and its ids stand at ids[offsets[i]] to ids[offsets[i +
  * 1] - 1]; `offsets` has n_texts + 1 elements. Returns the number of ids of all texts together. If that is
  * more than `capacity`, no ids are written (the offsets are) and a call with room for them has to follow;
- * `ids` may be NULL if `capacity` is 0. */
+ * `ids` may be NULL if `capacity` is 0. The ids wait for that call (within 64 MiB with their texts, until a
+ * call on other texts waits in their place), and it hands them over without encoding again. */
 FASTTOK_API int64_t fasttok_encode_batch(fasttok* tokenizer, const char* const* texts, const size_t* n_bytes,
                                          size_t n_texts, uint32_t flags, int32_t* ids, size_t capacity,
                                          size_t* offsets);
@@ -99,7 +102,7 @@ FASTTOK_API int64_t fasttok_decode(fasttok* tokenizer, const int32_t* ids, size_
                                    char* text, size_t capacity);
 
 typedef struct fasttok_metrics {
-  uint64_t texts_processed;   /* of batches, and streams that were ended */
+  uint64_t texts_processed;   /* of batches whose ids were handed over, and streams that were ended */
   uint64_t bytes_processed;   /* of their text */
   uint64_t tokens_processed;  /* ids that came of it, those from the cache too */
   double avg_us_per_token;    /* time in encoding calls, summed over texts, by tokens; 0 without tokens */

@@ -20,10 +20,6 @@ struct Checkpoint {
   StreamEncoder::Position position;
 };
 
-bool same(const EncodeOptions& a, const EncodeOptions& b) {
-  return a.add_bos == b.add_bos && a.parse_special == b.parse_special;
-}
-
 size_t common_prefix(std::string_view a, std::string_view b) {
   const size_t n = std::min(a.size(), b.size());
   return static_cast<size_t>(
@@ -69,7 +65,7 @@ PrefixCache::Reuse PrefixCache::find(std::string_view text, const EncodeOptions&
   const auto [first, last] = by_key_.equal_range(key(text));
   for (auto candidate = first; candidate != last && !best.whole; ++candidate) {
     const std::shared_ptr<const Entry>& entry = *candidate->second;
-    if (!same(entry->options, options)) continue;
+    if (entry->options != options) continue;
     const size_t common = common_prefix(entry->text, text);
     const auto beyond = std::upper_bound(entry->checkpoints.begin(), entry->checkpoints.end(), common,
                                          [](size_t n, const Checkpoint& c) { return n < c.given; });
@@ -117,9 +113,19 @@ Result<std::vector<int32_t>> PrefixCache::encode(std::string_view text, const En
 void PrefixCache::keep(std::shared_ptr<const Entry> entry) {
   const std::lock_guard lock(mutex_);
   if (entry->bytes() > limits_.max_bytes) return;
-  bytes_ += entry->bytes();
-  entries_.push_front(std::move(entry));
-  by_key_.emplace(key(entries_.front()->text), entries_.begin());
+  const uint64_t entry_key = key(entry->text);
+  const auto [first, last] = by_key_.equal_range(entry_key);
+  const bool known = std::any_of(first, last, [&](const auto& item) {  // another thread was as fast
+    const Entry& other = **item.second;
+    return other.options == entry->options && other.text == entry->text;
+  });
+  if (known) return;
+  // A list of its own until it has its key, so that running out of memory leaves everything as it was.
+  Entries fresh;
+  fresh.push_front(std::move(entry));
+  by_key_.emplace(entry_key, fresh.begin());
+  bytes_ += fresh.front()->bytes();
+  entries_.splice(entries_.begin(), fresh);
   while (entries_.size() > limits_.max_entries || bytes_ > limits_.max_bytes) drop_oldest();
 }
 

@@ -144,6 +144,21 @@ TEST(GenerateCommand, JsonIsOneObject) {
   EXPECT_TRUE(json_of("-n 1")["metrics"]["decode_tokens_per_second"].is_null());
 }
 
+TEST(GenerateCommand, MetricsCsvHoldsTheFiguresOfTheRequest) {
+  const auto folder = scratch_dir("generate_metrics_csv");
+  const std::string csv = (folder / "new" / "metrics.csv").string();
+  text_of("Once -n 3 --metrics-csv " + csv);
+  const std::string text = read_file(csv);
+  EXPECT_TRUE(text.starts_with("metric,n,mean,min,p50,p95,p99,max\ntps,1,")) << text;
+  EXPECT_TRUE(contains(text, "\nitl_s,2,")) << text;
+  EXPECT_TRUE(contains(text, "\nn_requests,1,1,,,,,\nn_cancelled,1,0,,,,,\nn_failed,1,0,,,,,\n")) << text;
+  expect_refusal(generate("missing.gguf Once 3 --metrics-csv /dev/null"), 1,
+                 "/dev/null: expected the name of a regular file");
+  const auto serving = json_of("Once -n 3")["serving"];
+  EXPECT_EQ(serving["n_cancelled"], 0);
+  EXPECT_EQ(serving["n_failed"], 0);
+}
+
 TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
   const std::string model = write_file("random.gguf", TinyModel({}).bytes());
   const auto json = json_of(model + " hello 100 -t 2 --ignore-eos");

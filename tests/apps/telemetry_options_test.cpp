@@ -36,6 +36,16 @@ TEST(TelemetryOptions, WriteTheStepsOfAGeneration) {
   }
 }
 
+TEST(TelemetryOptions, TheLogShowsTheStagesByTotalTime) {
+  const std::string csv = (scratch_dir("telemetry_options") / "spans.csv").string();
+  const std::string command = "generate Once -n 3 --metrics none --telemetry-csv " + csv;
+  const Finished told = run_program("inferno", command, "", "INFERNO_LOG=inferno::telemetry=debug");
+  EXPECT_EQ(told.exit_code, 0);
+  EXPECT_TRUE(contains(told.err, "total ms")) << told.err;
+  EXPECT_TRUE(contains(told.err, "\n  model::Forward ")) << told.err;
+  EXPECT_EQ(run_program("inferno", command).err, "");
+}
+
 TEST(TelemetryOptions, AnUnwritablePathIsSaidBeforeAnythingElse) {
   for (const char* option : {"--trace", "--telemetry-csv"}) {
     const Finished finished =

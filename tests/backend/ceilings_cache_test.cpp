@@ -78,6 +78,13 @@ TEST_F(CeilingsCache, AnotherKeysFiguresDoNotCount) {
   EXPECT_FALSE(loads_with([](CeilingsKey& k) { k.threads = 1; }));
 }
 
+TEST(CeilingsBuild, EndsWithAHashOfWhatIsMeasured) {
+  const std::string build = ceilings_build();
+  const std::string hash = build.substr(build.rfind(' ') + 1);
+  EXPECT_EQ(hash.size(), 16u) << build;
+  EXPECT_EQ(hash.find_first_not_of("0123456789abcdef"), std::string::npos) << build;
+}
+
 TEST_F(CeilingsCache, WithoutABootIdNothingIsCached) {
   CeilingsKey unknown = key();
   unknown.boot_id = "";
@@ -99,8 +106,8 @@ TEST_F(CeilingsCache, EveryTruncatedFileIsMeasuredAnew) {
 
 TEST_F(CeilingsCache, FiguresThatNoMachineHasAreRefused) {
   EXPECT_TRUE(loads_after([](Json&) {}));
-  for (const Json& bad : {Json(0), Json(-1.0), Json(1e300), Json("10"), Json(nullptr), Json::array(),
-                          Json::object(), Json(true)}) {
+  for (const Json& bad : {Json(0), Json(-1.0), Json(1e-300), Json(0.009), Json(1.1e9), Json(1e300),
+                          Json("10"), Json(nullptr), Json::array(), Json::object(), Json(true)}) {
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["clock_ghz"] = bad; })) << bad;
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["read_gb_per_s"][1] = bad; })) << bad;
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["peaks"][0]["gops"] = bad; })) << bad;

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
+#include "metrics/telemetry.h"
 #include "support/fake_clock.h"
 #include "support/load.h"
 #include "support/tiny_model.h"
@@ -102,6 +104,24 @@ TEST_F(EngineTest, RealEventsFeedEveryFigure) {
   EXPECT_GT(engine.metrics().ttps().value(), 0);
 }
 
+TEST_F(EngineTest, TheWaitInTheQueueIsASpan) {
+  telemetry::clear();
+  telemetry::set_enabled(true);
+  Engine engine = this->engine();
+  const RequestId first = *engine.submit(request(1));
+  const RequestId second = *engine.submit(request(1));
+  while (engine.has_work()) engine.step();
+  telemetry::set_enabled(false);
+  const auto stages = telemetry::summarize();
+  telemetry::clear();
+  const auto wait = std::find_if(stages.begin(), stages.end(),
+                                 [](const auto& stage) { return stage.stage == "Scheduler::QueueWait"; });
+  ASSERT_NE(wait, stages.end());
+  EXPECT_EQ(wait->count, 2u);
+  const auto waited = [&](RequestId id) { return *engine.take(id)->generated->timeline.stil(); };
+  EXPECT_NEAR(wait->total_us * 1e-6, (waited(first) + waited(second)).count(), 1e-9);
+}
+
 TEST_F(EngineTest, AFullQueueRefuses) {
   Engine engine = this->engine({.max_running = 1, .max_waiting = 1});
   ASSERT_TRUE(engine.submit(request(1)).ok());
@@ -123,6 +143,8 @@ TEST_F(EngineTest, CancellingWhileWaitingEndsItWhenItsTurnComes) {
   const Outcome outcome = *engine.take(second);
   EXPECT_EQ(outcome.generated->finish_reason, FinishReason::kCancelled);
   EXPECT_TRUE(outcome.generated->ids.empty());
+  EXPECT_EQ(engine.metrics().n_requests(), 2u);
+  EXPECT_EQ(engine.metrics().n_cancelled(), 1u);
 }
 
 TEST_F(EngineTest, AFailureIsItsRequestsAlone) {
@@ -140,6 +162,7 @@ TEST_F(EngineTest, AFailureIsItsRequestsAlone) {
   EXPECT_EQ(failed.metrics.per_forward().size(), 1u) << "the pass was made";
   EXPECT_TRUE(engine.take(nothing)->generated.ok());
   EXPECT_EQ(engine.metrics().n_requests(), 1u);
+  EXPECT_EQ(engine.metrics().n_failed(), 1u);
 }
 
 }  // namespace

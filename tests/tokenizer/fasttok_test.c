@@ -77,9 +77,14 @@ static void test_stream_errors(fasttok* tokenizer) {
   EXPECT(fasttok_encode_stream_next(stream, "a", 1, NULL, 1) == FASTTOK_ERROR_NULL);
   EXPECT(fasttok_encode_stream_next(stream, "\xff", 1, ids, CAPACITY) == FASTTOK_ERROR_UTF8);
   EXPECT(fasttok_encode_stream_next(stream, "\xc3", 1, ids, CAPACITY) == 0); /* half a character */
-  EXPECT(fasttok_encode_stream_end(stream, ids, CAPACITY) == FASTTOK_ERROR_UTF8);
-  EXPECT(fasttok_encode_stream_next(stream, "\xa9", 1, NULL, 0) == 0);
+  EXPECT(fasttok_encode_stream_end(stream, ids, CAPACITY) == FASTTOK_ERROR_UTF8); /* and it is freed */
+  EXPECT(fasttok_encode_stream_end(stream, ids, CAPACITY) == FASTTOK_ERROR_HANDLE);
+  stream = fasttok_encode_stream_begin(tokenizer, 0);
   EXPECT(fasttok_encode_stream_end(stream, ids, 0) == FASTTOK_ERROR_ARGUMENT);
+  EXPECT(fasttok_encode_stream_end(stream, ids, CAPACITY) == FASTTOK_ERROR_HANDLE);
+  stream = fasttok_encode_stream_begin(tokenizer, FASTTOK_STRICT_UTF8);
+  EXPECT(fasttok_encode_stream_next(stream, "\xc3", 1, NULL, 0) == 0);
+  EXPECT(fasttok_encode_stream_next(stream, "\xa9", 1, NULL, 0) == 0);
   EXPECT(fasttok_encode_stream_end(stream, ids, 1) == 1);
   EXPECT(fasttok_encode_stream_next(stream, "a", 1, ids, CAPACITY) == FASTTOK_ERROR_ARGUMENT);
   EXPECT(fasttok_encode_stream_end(stream, NULL, 0) == 0); /* given up */

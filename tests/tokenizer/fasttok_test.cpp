@@ -131,6 +131,29 @@ TEST(Fasttok, ABatchIsInOrderWhateverTheThreads) {
   }
 }
 
+TEST(Fasttok, AskingForTheSizeFirstCountsNothingTwice) {
+  const Handle handle = open(test::byte_level_vocabulary());
+  ASSERT_NE(handle, nullptr);
+  ASSERT_EQ(fasttok_set_prefix_cache(handle.get(), 1), FASTTOK_OK);
+  const char* const texts[] = {"hello world", "hello"};
+  const size_t n_bytes[] = {11, 5};
+  size_t offsets[3] = {};
+  const int64_t n = fasttok_encode_batch(handle.get(), texts, n_bytes, 2, 0, nullptr, 0, offsets);
+  ASSERT_GT(n, 0);
+  fasttok_metrics metrics = {};
+  ASSERT_EQ(fasttok_get_metrics(handle.get(), &metrics), FASTTOK_OK);
+  EXPECT_EQ(metrics.tokens_processed, 0u) << "nothing was handed over";
+  Ids ids(static_cast<size_t>(n));
+  ASSERT_EQ(fasttok_encode_batch(handle.get(), texts, n_bytes, 2, 0, ids.data(), ids.size(), offsets), n);
+  ASSERT_EQ(fasttok_get_metrics(handle.get(), &metrics), FASTTOK_OK);
+  EXPECT_EQ(metrics.texts_processed, 2u);
+  EXPECT_EQ(metrics.bytes_processed, 16u);
+  EXPECT_EQ(metrics.tokens_processed, static_cast<uint64_t>(n));
+  EXPECT_GT(metrics.avg_us_per_token, 0);
+  EXPECT_EQ(metrics.cache_hits + metrics.cache_prefix_hits + metrics.cache_misses, 2u);
+  EXPECT_EQ(metrics.cache_hit_ratio, 0);
+}
+
 TEST(Fasttok, ThreadsMayShareATokenizer) {
   const auto vocabulary = test::byte_level_vocabulary();
   const Handle handle = open(vocabulary);

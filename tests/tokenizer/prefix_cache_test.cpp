@@ -109,6 +109,26 @@ TEST(PrefixCache, MemoryIsBounded) {
   EXPECT_EQ(cache.bytes(), before) << "a text that cannot be kept drives none out";
 }
 
+TEST(PrefixCache, WhatThreadsEncodeAtTheSameTimeIsKeptOnce) {
+  const auto t = *byte_level_vocabulary().load();
+  test::Random random(3);
+  const std::string text = words(random, 200'000);
+  PrefixCache alone(t, {});
+  ASSERT_TRUE(alone.encode(text, {}));
+  PrefixCache shared(t, {});
+  std::atomic<bool> go = false;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!go) std::this_thread::yield();
+      EXPECT_TRUE(shared.encode(text, {}));
+    });
+  }
+  go = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(shared.bytes(), alone.bytes());
+}
+
 TEST(PrefixCache, ThreadsMayShareOne) {
   const auto t = *byte_level_vocabulary().load();
   PrefixCache cache(t, {.key_bytes = 2, .max_entries = 4});

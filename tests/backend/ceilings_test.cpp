@@ -1,0 +1,26 @@
+#include "backend/ceilings.h"
+
+#include <gtest/gtest.h>
+
+namespace inferno::backend {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+TEST(ReadBuffer, IsTwiceTheL3OrMore) {
+  EXPECT_EQ(read_buffer_bytes(32 * kMiB, std::nullopt), 256 * kMiB);
+  EXPECT_EQ(read_buffer_bytes(32 * kMiB, 64 * 1024 * kMiB), 256 * kMiB);
+  EXPECT_EQ(read_buffer_bytes(384 * kMiB, 64 * 1024 * kMiB), 768 * kMiB);
+  EXPECT_EQ(read_buffer_bytes(0, 64 * 1024 * kMiB), 256 * kMiB);
+}
+
+TEST(ReadBuffer, IsAQuarterOfScarceMemoryUntilACacheCouldHoldIt) {
+  EXPECT_EQ(read_buffer_bytes(32 * kMiB, 512 * kMiB), 128 * kMiB);
+  EXPECT_EQ(read_buffer_bytes(32 * kMiB, 256 * kMiB), 64 * kMiB);
+  EXPECT_EQ(read_buffer_bytes(32 * kMiB, 256 * kMiB - 4), std::nullopt);
+  EXPECT_EQ(read_buffer_bytes(384 * kMiB, 1024 * kMiB), std::nullopt);
+  EXPECT_EQ(read_buffer_bytes(0, 512 * kMiB), std::nullopt) << "an unknown L3 may be large";
+}
+
+}  // namespace
+}  // namespace inferno::backend
