@@ -193,6 +193,7 @@ void finish_stream(StreamObject& stream) {
 
 EncodedBatch encode_all(TokenizerObject& object, const std::vector<std::string_view>& texts,
                         const EncodeOptions& options) {
+  const telemetry::ScopedCounter counter("tokenizer::EncodeBatch");
   EncodedBatch batch;
   batch.ids.resize(texts.size());
   std::atomic<std::chrono::nanoseconds::rep> nanoseconds = 0;

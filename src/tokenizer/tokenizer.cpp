@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "metrics/telemetry.h"
 #include "tokenizer/byte_bpe.h"
 #include "tokenizer/sentencepiece_bpe.h"
@@ -62,6 +63,21 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, const Enco
     done = match ? end + match->length : end;
   }
   if (options.add_bos && special_ids_.add_eos) ids.push_back(*special_ids_.eos);
+  return ids;
+}
+
+Result<std::vector<std::vector<int32_t>>> Tokenizer::encode_batch(std::span<const std::string> texts,
+                                                                  const EncodeOptions& options,
+                                                                  unsigned n_threads) const {
+  const telemetry::ScopedCounter counter("tokenizer::EncodeBatch");
+  std::vector<Result<std::vector<int32_t>>> results(texts.size(), std::vector<int32_t>());
+  ThreadPool pool(n_threads);
+  pool.parallel_for(texts.size(), [&](size_t i) { results[i] = encode(texts[i], options); });
+  std::vector<std::vector<int32_t>> ids;
+  ids.reserve(texts.size());
+  for (Result<std::vector<int32_t>>& result : results) {
+    TRY_ASSIGN(ids.emplace_back(), std::move(result));
+  }
   return ids;
 }
 

@@ -43,6 +43,10 @@ class Tokenizer {
   // Any bytes are accepted; invalid UTF-8 is encoded byte by byte. Near-linear in the text's length. The only
   // error is a text of more than kMaxTextBytes.
   Result<std::vector<int32_t>> encode(std::string_view text, const EncodeOptions& options = {}) const;
+  // Texts are independent; n_threads 0 = one per core. Same ids as encode() of each.
+  Result<std::vector<std::vector<int32_t>>> encode_batch(std::span<const std::string> texts,
+                                                         const EncodeOptions& options = {},
+                                                         unsigned n_threads = 0) const;
 
   // The text of ids, special tokens spelled out; `skip_special` leaves CONTROL and UNKNOWN tokens out
   // (USER_DEFINED ones are text: "<think>", a run of newlines). Error for an id outside the vocabulary.

@@ -78,6 +78,21 @@ TEST(Tokenizer, SkippingSpecialsKeepsUserDefinedText) {
   EXPECT_EQ(*t->decode(ids, /*skip_special=*/true), "<think>hello");
 }
 
+TEST(Tokenizer, ABatchGivesTheIdsOfEachText) {
+  const auto t = *sentencepiece_vocabulary().load();
+  std::vector<std::string> texts;
+  for (int i = 0; i < 300; ++i) texts.push_back(fmt::format("hello {} {}", i, std::string(i % 7, 'a')));
+  for (const unsigned n_threads : {0u, 1u, 3u}) {
+    const auto batch = t->encode_batch(texts, {.add_bos = false}, n_threads);
+    ASSERT_TRUE(batch);
+    ASSERT_EQ(batch->size(), texts.size());
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ((*batch)[i], *t->encode(texts[i], {.add_bos = false}));
+    }
+  }
+  EXPECT_TRUE(t->encode_batch({})->empty());
+}
+
 TEST(Tokenizer, TheDemoModelsIds) {
   const auto t = demo_tokenizer();
   EXPECT_EQ(t->end_ids(), (Ids{4093, 4095}));
