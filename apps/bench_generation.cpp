@@ -1,5 +1,6 @@
 // inferno bench generation, also called bench-generation: the seven configurations on one model.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "apps/bench_run.h"
@@ -125,9 +126,24 @@ Result<std::vector<bench::Report>> read_previous(const std::vector<std::string>&
   return reports;
 }
 
+// The report of the same name that is there already becomes NAME.previous.json, to be compared with.
+Status keep_previous(const std::string& folder, const bench::Setting& setting) {
+  const std::filesystem::path path = std::filesystem::path(folder) / bench::report_file_name(setting);
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return {};
+  auto kept = path;
+  kept.replace_extension(".previous.json");
+  std::filesystem::rename(path, kept, error);
+  if (error)
+    return make_error(ErrorCode::kIo, "{}: cannot be kept: {}", escaped(kept.string(), 4096),
+                      error.message());
+  return {};
+}
+
 // The report into its folder and the log, after it has been shown: a full disk loses no number.
 Status save(const Options& options, const bench::Report& report) {
   if (!options.no_save) {
+    TRY(keep_previous(options.folder, report.setting));
     TRY_ASSIGN(const std::string path, bench::write_report(options.folder, report));
     if (!options.json) write_stdout(fmt::format("\nReport: {}\n", path));
   }
@@ -170,6 +186,10 @@ Result<int> run(Options options) {
       &cancelled);
   TRY_ASSIGN(report.results, runner.run(selection.configs));
   bar.clear();
+  const auto was_run = [](const bench::ConfigResult& result) { return !result.trials.empty(); };
+  if (signal_exit_code() == 0 && std::none_of(report.results.begin(), report.results.end(), was_run)) {
+    return make_error(ErrorCode::kRuntime, "nothing was measured: {}", report.results.front().note);
+  }
   write_stdout(options.json ? bench::to_json(report) : bench::markdown(std::span(&report, 1), previous));
   if (signal_exit_code() != 0) {
     warn("interrupted: what was measured is shown, but neither saved nor added to the history");
@@ -177,10 +197,6 @@ Result<int> run(Options options) {
     return signal_exit_code();
   }
   TRY(save(options, report));
-  const auto was_run = [](const bench::ConfigResult& result) { return !result.trials.empty(); };
-  if (std::none_of(report.results.begin(), report.results.end(), was_run)) {
-    return make_error(ErrorCode::kRuntime, "nothing was measured: {}", report.results.front().note);
-  }
   return finish_stdout();
 }
 

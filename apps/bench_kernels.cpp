@@ -1,7 +1,10 @@
 // inferno bench kernels: runs kernels_bench, the Google Benchmark program that is built beside this one, and
 // keeps its figures as CSV.
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "apps/commands.h"
@@ -29,6 +32,34 @@ Result<std::string> kernels_bench() {
                     "kernels_bench is not beside this program: build it with cmake -DINFERNO_BENCH=ON");
 }
 
+std::string cell(const nlohmann::json& row, const std::string& key) {
+  const auto found = row.find(key);
+  if (found == row.end()) return "";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+// A row for each benchmark, a column for each figure that any of them has. "" without a row. (Google
+// Benchmark's own CSV ends the program when one benchmark has a figure that another has not.)
+std::string to_csv(const nlohmann::json& json) {
+  const auto rows =
+      json.is_object() ? json.value("benchmarks", nlohmann::json::array()) : nlohmann::json::array();
+  if (rows.empty()) return "";
+  std::vector<std::string> columns = {"name", "iterations", "real_time", "cpu_time", "time_unit"};
+  for (const auto& row : rows) {
+    for (const auto& [key, value] : row.items()) {
+      const bool is_new = std::find(columns.begin(), columns.end(), key) == columns.end();
+      if (is_new && value.is_number_float()) columns.push_back(key);
+    }
+  }
+  std::string csv = fmt::format("{}\n", fmt::join(columns, ","));
+  for (const auto& row : rows) {
+    std::vector<std::string> cells;
+    for (const std::string& column : columns) cells.push_back(cell(row, column));
+    csv += fmt::format("{}\n", fmt::join(cells, ","));
+  }
+  return csv;
+}
+
 // The program writes beside the output, which appears when all of it is there.
 Result<int> run(const Options& options) {
   install_signal_flag();  // Ctrl-C reaches the other program; we clear up after it
@@ -37,18 +68,19 @@ Result<int> run(const Options& options) {
   const std::string unfinished = options.output + ".unfinished";
   TRY(check_writable(unfinished));
   std::vector<std::string> arguments = {program, "--benchmark_filter=" + options.filter,
-                                        "--benchmark_out=" + unfinished, "--benchmark_out_format=csv"};
+                                        "--benchmark_out=" + unfinished, "--benchmark_out_format=json"};
   if (options.min_time) arguments.push_back(fmt::format("--benchmark_min_time={}", *options.min_time));
   const Result<int> code = run_attached(arguments);
+  std::ifstream in(unfinished);
+  const auto json = nlohmann::json::parse(in, nullptr, false);
   std::error_code error;
-  const bool has_rows = std::filesystem::file_size(unfinished, error) > 0 && !error;
-  if (code && *code == 0 && has_rows) {
-    std::filesystem::rename(unfinished, options.output, error);
-    if (!error) return 0;
-    std::filesystem::remove(unfinished, error);
-    return make_error(ErrorCode::kIo, "{}: cannot be written", escaped(options.output, 4096));
-  }
   std::filesystem::remove(unfinished, error);
+  const std::string csv = to_csv(json);
+  if (code && *code == 0 && !csv.empty()) {
+    TRY(write_file_atomically(options.output,
+                              [&](const AppendFn& append) { return append(std::as_bytes(std::span(csv))); }));
+    return 0;
+  }
   if (!code) return code;
   if (signal_exit_code() != 0) return signal_exit_code();
   if (*code != 0) return make_error(ErrorCode::kRuntime, "kernels_bench ended with exit code {}", *code);
@@ -68,7 +100,10 @@ Run setup_bench_kernels(CLI::App& app) {
   app.add_option("-o,--output", options->output, "Where the CSV goes")
       ->capture_default_str()
       ->type_name("FILE");
-  app.footer("Example:\n  inferno bench kernels --filter 'gemv/.*'");
+  app.footer(
+      "The warning of a library built as DEBUG is about the distribution's Google Benchmark, not about "
+      "inferno.\n\n"
+      "Example:\n  inferno bench kernels --filter 'gemv/.*'");
   return [options] {
     const Result<int> code = run(*options);
     return code ? *code : fail(code.error());

@@ -1,4 +1,5 @@
 // inferno bench ladder: one model, a rung for each way of running it.
+#include <algorithm>
 #include <memory>
 
 #include "apps/bench_run.h"
@@ -35,6 +36,11 @@ Result<int> run(Options options) {
   };
   TRY_ASSIGN(const bench::Ladder ladder, bench::climb(file, options.ladder, show, &cancelled));
   bar.clear();
+  const auto was_run = [](const bench::LadderRow& row) { return row.absent.empty(); };
+  if (signal_exit_code() == 0 && std::none_of(ladder.rows.begin(), ladder.rows.end(), was_run)) {
+    return make_error(ErrorCode::kRuntime, "nothing was measured: {}: {}", ladder.rows.front().name,
+                      ladder.rows.front().absent);
+  }
   const std::string json = bench::to_json(ladder);
   write_stdout(options.json ? json : bench::ladder_table(ladder));
   if (!options.output.empty()) {

@@ -83,7 +83,7 @@ class Climb {
       RunOptions run = options_.run;
       if (run.max_seconds) {
         const double spent = std::chrono::duration<double>(clock_.now() - begin).count();
-        run.max_seconds = (*run.max_seconds - spent) / static_cast<double>(rungs().size() - i);
+        run.max_seconds = std::max(1e-9, (*run.max_seconds - spent) / n_left(i));
       }
       TRY_ASSIGN(LadderRow row, climb(i, run));
       ladder_.rows.push_back(std::move(row));
@@ -92,6 +92,13 @@ class Climb {
   }
 
  private:
+  // Rungs from i on that can be climbed here, at least 1.
+  static double n_left(size_t i) {
+    double n = 0;
+    for (; i < rungs().size(); ++i) n += first_of(rungs()[i].backends) ? 1 : 0;
+    return std::max(n, 1.0);
+  }
+
   Result<LadderRow> climb(size_t i, RunOptions run) {
     const Rung& rung = rungs()[i];
     const gguf::File& file = rung.expanded ? expanded_ : file_;

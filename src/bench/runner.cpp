@@ -19,7 +19,6 @@ constexpr std::string_view kPassage =
     "from "
     "the book, number by number, through the old brass horn, until every captain knew where the rocks were. ";
 
-constexpr double kForever = std::numeric_limits<double>::infinity();
 // Reading a prompt token takes a fraction of making a new one, once prefill is batched.
 constexpr double kPromptTokenWork = 0.25;
 
@@ -136,17 +135,20 @@ Status Runner::run_trials(const Config& config, double budget, ConfigResult& res
     const double share = (end - now) / (n_runs - run);
     const double wanted = is_first ? 0 : std::chrono::duration<double>(result.trials.front().wall).count();
     if (share <= 0 || now + 0.9 * wanted > end) break;
-    TRY_ASSIGN(const std::optional<Trial> trial,
-               run_once(config, ids, result.max_new_tokens, is_first ? now + share : kForever));
+    Deadlines deadlines;
+    if (is_first) deadlines = {progress_.warmup ? now + share : end, now + share};
+    TRY_ASSIGN(const std::optional<Trial> trial, run_once(config, ids, result.max_new_tokens, deadlines));
     done_work_ += work(config);
-    if (!trial) break;
     if (progress_.warmup) {
-      ++result.warmup_runs;
-    } else {
+      result.warmup_runs += trial ? 1 : 0;
+      if (!trial) run = options_.warmup_runs - 1;  // too slow to be warmed up: on to the trials
+    } else if (trial) {
       add_trial(*trial, result);
+    } else {
+      break;
     }
   }
-  add_note(result);
+  add_note(result, budget);
   return {};
 }
 
@@ -156,7 +158,7 @@ void Runner::add_trial(const Trial& trial, ConfigResult& result) const {
   result.trials.push_back(trial);
 }
 
-void Runner::add_note(ConfigResult& result) const {
+void Runner::add_note(ConfigResult& result, double budget) const {
   std::vector<std::string> notes;
   if (result.cut) {
     notes.push_back(fmt::format("cut by --max-seconds at {} of {} new tokens", result.max_new_tokens,
@@ -166,7 +168,9 @@ void Runner::add_note(ConfigResult& result) const {
   if (is_cancelled()) {
     notes.push_back("interrupted");
   } else if (n == 0) {
-    notes.push_back("not run: --max-seconds was over before the first token of a trial");
+    notes.push_back(
+        fmt::format("not run: its share of --max-seconds, {:.1f} s, was over before the first token",
+                    std::max(budget, 0.0)));
   } else if (n < options_.trials) {
     notes.push_back(fmt::format("{} of {} trials: --max-seconds was over", n, options_.trials));
   }
@@ -174,7 +178,7 @@ void Runner::add_note(ConfigResult& result) const {
 }
 
 Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::vector<int32_t>& ids,
-                                              int64_t max_new_tokens, double deadline) {
+                                              int64_t max_new_tokens, Deadlines deadlines) {
   engine::Request request;
   request.prompt_ids = ids;
   request.max_new_tokens = max_new_tokens;
@@ -190,7 +194,7 @@ Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::v
   // it.
   const auto cancelled = [&] {
     return is_over || is_cancelled() ||
-           (deadline < kForever && progress_.tokens == 0 && elapsed() > deadline);
+           (deadlines.prompt < kForever && progress_.tokens == 0 && elapsed() > deadlines.prompt);
   };
   engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
   TRY_ASSIGN(const engine::RequestId id,
@@ -200,7 +204,7 @@ Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::v
     engine.step();
     progress_.tokens = static_cast<int64_t>(engine.n_generated(id));
     report_progress();
-    is_over = progress_.elapsed_s > deadline;
+    is_over = progress_.elapsed_s > deadlines.tokens && progress_.tokens > 0;
   }
   engine::Outcome outcome = *engine.take(id);
   if (!outcome.generated) return outcome.generated.error();

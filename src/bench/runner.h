@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -56,12 +57,17 @@ class Runner {
   ConfigResult run_config(const Config& config, size_t index, double budget);
   Status run_trials(const Config& config, double budget, ConfigResult& result);
   void add_trial(const Trial& trial, ConfigResult& result) const;
-  void add_note(ConfigResult& result) const;
+  void add_note(ConfigResult& result, double budget) const;
   void report_progress();
-  // One request, stopped at `deadline` (seconds on our clock since the beginning). nullopt when not even the
-  // first token was there by then.
+  // Seconds on our clock since the beginning, until when the prompt must be read and the tokens be made; a
+  // trial has one token at least.
+  static constexpr double kForever = std::numeric_limits<double>::infinity();
+  struct Deadlines {
+    double prompt = kForever, tokens = kForever;
+  };
+  // One request. nullopt when not even the first token was there in time.
   Result<std::optional<Trial>> run_once(const Config& config, const std::vector<int32_t>& ids,
-                                        int64_t max_new_tokens, double deadline);
+                                        int64_t max_new_tokens, Deadlines deadlines);
   double elapsed() const;
   bool is_cancelled() const;
 
