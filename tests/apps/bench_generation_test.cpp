@@ -2,10 +2,12 @@
 // tokens.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "support/raw_gguf.h"
 #include "support/run_program.h"
@@ -145,9 +147,12 @@ TEST(BenchGeneration, AnInterruptKeepsTheReportThatIsThere) {
   const std::string arguments =
       "bench generation --suite quick --trials 50 --output-dir '" + folder.string() + "'";
   RunningProgram program("inferno", arguments + " --log '" + (folder / "log.jsonl").string() + "'");
+  // Long enough that it runs: an interrupt before that would show nothing of what follows it.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
   program.send(SIGINT);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "interrupted: what was measured is shown")) << finished.err;
   EXPECT_TRUE(std::filesystem::is_empty(folder)) << finished.out;
 }
 
