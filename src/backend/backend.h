@@ -38,7 +38,11 @@ struct Ceilings {
   double clock_ghz = 0;     // of a busy core, from a chain of dependent additions
   std::string measured_at;  // UTC, ISO 8601: "2026-01-31T12:00:00Z"
   bool cached = false;      // taken from what an earlier run since the machine's start has measured
+  // Each figure is that of the shortest of many windows. This is how near the median window came to it: the
+  // shortest / the median, the least of all figures'. Far below 1 the machine was busy with something else.
+  double steadiness = 1;
 
+  bool steady() const { return steadiness >= 0.9; }
   // With `threads` threads, or as many as were measured; 0 when none was.
   double read(unsigned threads) const;
   // The best ISA's; 0 when there is none for that arithmetic.

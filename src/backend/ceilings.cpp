@@ -27,6 +27,7 @@ using Cpus = std::span<const unsigned>;
 using kernels::PeakLoop;
 
 constexpr std::chrono::microseconds kWindow{300};
+constexpr uint64_t kReadBytes = uint64_t{256} << 20;
 
 // Memory for the read loop: a part per thread, first touched by it.
 class ReadMemory {
@@ -82,23 +83,30 @@ bool is_measured(size_t threads, size_t n) {
   return threads == n || threads % step == 0;
 }
 
+// The seconds of the shortest window, after noting how steady the windows were.
+Result<double> shortest_window(Ceilings& ceilings, Cpus cpus, const Work& work) {
+  TRY_ASSIGN(const Windows windows, time_windows(cpus, work));
+  ceilings.steadiness = std::min(ceilings.steadiness, windows.shortest / windows.median);
+  return windows.shortest;
+}
+
 // Nothing where there is too little memory to tell it from the caches.
-Result<std::vector<double>> measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes) {
-  std::vector<double> gb_per_s;
+Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, Ceilings& ceilings) {
+  std::vector<double>& gb_per_s = ceilings.read_gb_per_s;
   const auto bytes = read_buffer_bytes(l3_bytes, available_memory());
-  if (!bytes) return gb_per_s;
+  if (!bytes) return {};
   TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
   for (size_t n = 1; n <= cpus.size(); ++n) {
     if (!is_measured(n, cpus.size())) {
       gb_per_s.push_back(gb_per_s.back());
       continue;
     }
-    TRY_ASSIGN(const double seconds, shortest_window(cpus.first(n), [&](size_t thread, int window) {
+    TRY_ASSIGN(const double seconds, shortest_window(ceilings, cpus.first(n), [&](size_t thread, int window) {
                  kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
                }));
     gb_per_s.push_back(static_cast<double>(n * ReadMemory::kSlice) / seconds * 1e-9);
   }
-  return gb_per_s;
+  return {};
 }
 
 // The n, a power of two times 1000, for which run(n) takes a window.
@@ -115,25 +123,27 @@ int64_t calibrate(const Run& run) {
   }
 }
 
-Result<double> measure_clock(const CpuKernels& kernels, Cpus cpus) {
+Status measure_clock(const CpuKernels& kernels, Cpus cpus, Ceilings& ceilings) {
   const int64_t n = calibrate([&](int64_t adds) { kernels.add_chain(1, adds); });
   TRY_ASSIGN(const double seconds,
-             shortest_window(cpus.first(1), [&](size_t, int) { kernels.add_chain(1, n); }));
-  return static_cast<double>(n) / seconds * 1e-9;
+             shortest_window(ceilings, cpus.first(1), [&](size_t, int) { kernels.add_chain(1, n); }));
+  ceilings.clock_ghz = static_cast<double>(n) / seconds * 1e-9;
+  return {};
 }
 
 // Appends what the loop reaches with one thread and with all.
 Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& loop, Cpus cpus,
-                    std::vector<Ceilings::Peak>& peaks) {
+                    Ceilings& ceilings) {
   if (loop.run == nullptr) return {};
   const int64_t rounds = calibrate(loop.run);
   std::vector<size_t> counts = {1};
   if (cpus.size() > 1) counts.push_back(cpus.size());
   for (const size_t n : counts) {
-    TRY_ASSIGN(const double seconds, shortest_window(cpus.first(n), [&](size_t, int) { loop.run(rounds); }));
+    TRY_ASSIGN(const double seconds,
+               shortest_window(ceilings, cpus.first(n), [&](size_t, int) { loop.run(rounds); }));
     const double operations =
         2.0 * static_cast<double>(n) * static_cast<double>(rounds) * static_cast<double>(loop.multiply_adds);
-    peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), operations / seconds * 1e-9});
+    ceilings.peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), operations / seconds * 1e-9});
   }
   return {};
 }
@@ -142,14 +152,14 @@ Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& i
                          const CpuTopology& topology, Cpus cpus) {
   Ceilings ceilings;
   const CpuKernels kernels = kernels_of(best);
-  TRY_ASSIGN(ceilings.clock_ghz, measure_clock(kernels, cpus));
-  TRY_ASSIGN(ceilings.read_gb_per_s, measure_reads(kernels, cpus, topology.l3_bytes));
+  TRY(measure_clock(kernels, cpus, ceilings));
+  TRY(measure_reads(kernels, cpus, topology.l3_bytes, ceilings));
   for (const CpuIsa* isa : isas) {
     const CpuKernels own = isa->table({});  // without what it takes over
-    TRY(measure_peak(*isa, "fp32", own.fp32, cpus, ceilings.peaks));
-    TRY(measure_peak(*isa, "bf16", own.bf16, cpus, ceilings.peaks));
-    TRY(measure_peak(*isa, "fp16", own.fp16, cpus, ceilings.peaks));
-    TRY(measure_peak(*isa, "int8", own.int8, cpus, ceilings.peaks));
+    TRY(measure_peak(*isa, "fp32", own.fp32, cpus, ceilings));
+    TRY(measure_peak(*isa, "bf16", own.bf16, cpus, ceilings));
+    TRY(measure_peak(*isa, "fp16", own.fp16, cpus, ceilings));
+    TRY(measure_peak(*isa, "int8", own.int8, cpus, ceilings));
   }
   ceilings.measured_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   return ceilings;
@@ -174,10 +184,13 @@ Result<bool> wants_fresh(const CeilingsOptions& options) {
 
 }  // namespace
 
+uint64_t uncached_bytes(uint64_t l3_bytes) {
+  return l3_bytes > 0 ? 2 * l3_bytes : kReadBytes;
+}
+
 std::optional<uint64_t> read_buffer_bytes(uint64_t l3_bytes, std::optional<uint64_t> available) {
-  constexpr uint64_t kWanted = uint64_t{256} << 20;
-  const uint64_t least = l3_bytes > 0 ? 2 * l3_bytes : kWanted;
-  const uint64_t bytes = std::min(std::max(kWanted, least), available.value_or(UINT64_MAX) / 4);
+  const uint64_t least = uncached_bytes(l3_bytes);
+  const uint64_t bytes = std::min(std::max(kReadBytes, least), available.value_or(UINT64_MAX) / 4);
   return bytes >= least ? std::optional(bytes) : std::nullopt;
 }
 

@@ -26,9 +26,13 @@ struct CeilingsOptions {
 // memory or threads are refused.
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
 
-// Bytes to read so that no cache serves them: 256 MiB, or twice the L3 where that is more; a quarter of the
-// memory that is available (nullopt: unknown) where that is less. nullopt if a quarter is less than twice the
-// L3, or than 256 MiB where the L3 is unknown (0).
+// The fewest bytes of which no cache holds much from one reading to the next: twice the L3, or 256 MiB where
+// the L3 is unknown (0).
+uint64_t uncached_bytes(uint64_t l3_bytes);
+
+// Bytes to read so that no cache serves them: 256 MiB, or uncached_bytes() where that is more; a quarter of
+// the memory that is available (nullopt: unknown) where that is less. nullopt if a quarter is less than
+// uncached_bytes().
 std::optional<uint64_t> read_buffer_bytes(uint64_t l3_bytes, std::optional<uint64_t> available);
 
 }  // namespace inferno::backend

@@ -27,6 +27,7 @@ struct Range {
 constexpr Range kClockGhz{0.1, 20};
 constexpr Range kReadGbPerS{0.01, 1e6};
 constexpr Range kPeakGops{0.01, 1e9};
+constexpr Range kSteadiness{1e-9, 1};
 
 // The number, if it lies in the range.
 std::optional<double> rate(const Json& json, Range range) {
@@ -74,9 +75,11 @@ std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
   Ceilings ceilings;
   const Json& measured_at = member(json, "measured_at");
   const auto clock = rate(member(json, "clock_ghz"), kClockGhz);
+  const auto steadiness = rate(member(json, "steadiness"), kSteadiness);
   const Json& reads = member(json, "read_gb_per_s");
   const Json& peaks = member(json, "peaks");
-  if (!is_time(measured_at) || !clock || !reads.is_array() || !peaks.is_array()) return std::nullopt;
+  if (!is_time(measured_at) || !clock || !steadiness || !reads.is_array() || !peaks.is_array())
+    return std::nullopt;
   if (reads.size() != threads || peaks.empty()) return std::nullopt;
   for (const Json& read : reads) {
     const auto value = rate(read, kReadGbPerS);
@@ -89,6 +92,7 @@ std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
     ceilings.peaks.push_back(std::move(*peak));
   }
   ceilings.clock_ghz = *clock;
+  ceilings.steadiness = *steadiness;
   ceilings.measured_at = measured_at.get<std::string>();
   ceilings.cached = true;
   return ceilings;
@@ -143,6 +147,7 @@ nlohmann::ordered_json ceilings_json(const Ceilings& ceilings) {
   }
   return {{"measured_at", ceilings.measured_at},
           {"clock_ghz", ceilings.clock_ghz},
+          {"steadiness", ceilings.steadiness},
           {"read_gb_per_s", ceilings.read_gb_per_s},
           {"peaks", std::move(peaks)}};
 }

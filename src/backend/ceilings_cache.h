@@ -39,7 +39,7 @@ std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey
 // Makes the folder (for its owner alone) and writes the file, whole or not at all.
 Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings);
 
-// {"measured_at", "clock_ghz", "read_gb_per_s": [with 1, 2, … threads],
+// {"measured_at", "clock_ghz", "steadiness", "read_gb_per_s": [with 1, 2, … threads],
 //  "peaks": [{"arithmetic", "isa", "threads", "gops"}]}
 nlohmann::ordered_json ceilings_json(const Ceilings& ceilings);
 

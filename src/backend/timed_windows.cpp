@@ -55,8 +55,9 @@ class SpinBarrier {
   std::atomic<unsigned> phase_{0};
 };
 
-bool is_settled(const std::vector<double>& windows, double shortest) {
+bool is_settled(const std::vector<double>& windows) {
   if (windows.size() < kMinWindows) return false;
+  const double shortest = *std::min_element(windows.begin(), windows.end());
   const auto agrees = [&](double seconds) { return seconds <= shortest * kAgreement; };
   return windows.size() >= kMaxWindows ||
          std::count_if(windows.begin(), windows.end(), agrees) >= static_cast<std::ptrdiff_t>(kWitnesses);
@@ -88,13 +89,12 @@ Status run_together(std::span<const unsigned> cpus, const std::function<void(siz
   return status;
 }
 
-Result<double> shortest_window(std::span<const unsigned> cpus, const Work& work) {
+Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work) {
   SpinBarrier barrier(cpus.size());
   std::vector<Clock::time_point> starts(cpus.size());
   std::vector<Clock::time_point> ends(cpus.size());
   // Written by thread 0 between two barriers, read after the second.
   std::vector<double> windows;
-  double shortest = 0;
   bool settled = false;
   TRY(run_together(cpus, [&](size_t thread) {
     for (int window = 0;; ++window) {
@@ -108,11 +108,11 @@ Result<double> shortest_window(std::span<const unsigned> cpus, const Work& work)
       const std::chrono::duration<double> took =
           *std::max_element(ends.begin(), ends.end()) - *std::min_element(starts.begin(), starts.end());
       windows.push_back(took.count());
-      shortest = *std::min_element(windows.begin(), windows.end());
-      settled = is_settled(windows, shortest);
+      settled = is_settled(windows);
     }
   }));
-  return shortest;
+  std::sort(windows.begin(), windows.end());
+  return Windows{windows.front(), windows[windows.size() / 2]};
 }
 
 }  // namespace inferno::backend

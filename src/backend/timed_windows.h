@@ -14,10 +14,14 @@ namespace inferno::backend {
 // has run.
 Status run_together(std::span<const unsigned> cpus, const std::function<void(size_t)>& fn);
 
-// Runs work(i, window) on all of them at once, window 0, 1, …, and gives the seconds from the first start to
-// the last end of the shortest window. There are more windows until three have come within 1 % of the
-// shortest, up to a limit.
+// Seconds from the first start to the last end. The median tells how busy the machine was.
+struct Windows {
+  double shortest = 0, median = 0;
+};
+
+// Runs work(i, window) on all of them at once, window 0, 1, …. There are more windows until three have come
+// within 1 % of the shortest, up to a limit.
 using Work = std::function<void(size_t thread, int window)>;
-Result<double> shortest_window(std::span<const unsigned> cpus, const Work& work);
+Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work);
 
 }  // namespace inferno::backend

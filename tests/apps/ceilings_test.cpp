@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include "apps/ceilings_text.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -28,6 +29,8 @@ void expect_positive_figures(const Json& json) {
   EXPECT_FALSE(json["cpu"].get<std::string>().empty());
   EXPECT_GE(json["cores"], 1);
   EXPECT_GT(json["clock_ghz"], 0.0);
+  EXPECT_GT(json["steadiness"], 0.0);
+  EXPECT_LE(json["steadiness"], 1.0);
   const auto threads = json["threads"].get<size_t>();
   EXPECT_EQ(json["read_gb_per_s"].size(), threads);
   for (const Json& read : json["read_gb_per_s"]) EXPECT_GT(read, 0.0);
@@ -112,6 +115,32 @@ TEST_F(CeilingsCommand, AFolderThatCannotBeWrittenIsNoError) {
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.err, "");
   EXPECT_EQ(Json::parse(finished.out)["cached"], false);
+}
+
+TEST(CeilingsText, SaysWhyThereIsNoReadBandwidthWhereMemoryIsScarce) {
+  backend::Ceilings ceilings;
+  ceilings.clock_ghz = 4;
+  ceilings.peaks = {{"fp32", "generic", 1, 60}};
+  const std::string scarce = apps::ceilings_text(ceilings, {}, "generic");
+  EXPECT_NE(scarce.find("\n  read memory: not measured, since the memory that is available could lie in the "
+                        "caches\n"),
+            std::string::npos)
+      << scarce;
+  EXPECT_NE(scarce.find("60.0"), std::string::npos) << "the peaks are there all the same: " << scarce;
+  ceilings.read_gb_per_s = {10};
+  EXPECT_EQ(apps::ceilings_text(ceilings, {}, "generic").find("not measured"), std::string::npos);
+}
+
+TEST(CeilingsText, WarnsOfABusyMachine) {
+  backend::Ceilings ceilings;
+  ceilings.read_gb_per_s = {10};
+  ceilings.steadiness = 0.95;
+  EXPECT_EQ(apps::ceilings_text(ceilings, {}, "generic").find("warning"), std::string::npos);
+  ceilings.steadiness = 0.62;
+  const std::string busy = apps::ceilings_text(ceilings, {}, "generic");
+  EXPECT_NE(busy.find("\nwarning: the machine was busy meanwhile"), std::string::npos) << busy;
+  EXPECT_NE(busy.find(" 62 % "), std::string::npos) << busy;
+  EXPECT_NE(busy.find("inferno ceilings --fresh"), std::string::npos) << busy;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ Ceilings ceilings() {
   c.read_gb_per_s = {10.5, 20.25};
   c.peaks = {{"fp32", "generic", 1, 60.0}, {"fp32", "generic", 2, 120.0}};
   c.clock_ghz = 4.0;
+  c.steadiness = 0.875;
   c.measured_at = "2026-01-31T12:00:00Z";
   return c;
 }
@@ -60,6 +61,7 @@ TEST_F(CeilingsCache, GivesBackWhatWasSaved) {
   EXPECT_EQ(ceilings_json(*loaded), ceilings_json(ceilings()));
   EXPECT_EQ(loaded->read(2), 20.25);
   EXPECT_EQ(loaded->peak("fp32", 2), 120.0);
+  EXPECT_EQ(loaded->steadiness, 0.875);
 }
 
 TEST_F(CeilingsCache, AnotherKeysFiguresDoNotCount) {
@@ -109,13 +111,15 @@ TEST_F(CeilingsCache, FiguresThatNoMachineHasAreRefused) {
   for (const Json& bad : {Json(0), Json(-1.0), Json(1e-300), Json(0.009), Json(1.1e9), Json(1e300),
                           Json("10"), Json(nullptr), Json::array(), Json::object(), Json(true)}) {
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["clock_ghz"] = bad; })) << bad;
+    const bool is_share = bad.is_number() && bad.get<double>() > 1e-9 && bad.get<double>() <= 1;
+    EXPECT_EQ(loads_after([&](Json& j) { j["ceilings"]["steadiness"] = bad; }), is_share) << bad;
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["read_gb_per_s"][1] = bad; })) << bad;
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["peaks"][0]["gops"] = bad; })) << bad;
   }
 }
 
 TEST_F(CeilingsCache, HostileFilesAreRefused) {
-  for (const char* name : {"clock_ghz", "read_gb_per_s", "peaks", "measured_at"}) {
+  for (const char* name : {"clock_ghz", "steadiness", "read_gb_per_s", "peaks", "measured_at"}) {
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"].erase(name); })) << name;
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"][name] = Json::object(); })) << name;
     EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"][name] = Json::array(); })) << name;

@@ -22,5 +22,19 @@ TEST(ReadBuffer, IsAQuarterOfScarceMemoryUntilACacheCouldHoldIt) {
   EXPECT_EQ(read_buffer_bytes(0, 512 * kMiB), std::nullopt) << "an unknown L3 may be large";
 }
 
+TEST(UncachedBytes, AreWhatTheReadBufferHasAtLeast) {
+  EXPECT_EQ(uncached_bytes(32 * kMiB), 64 * kMiB);
+  EXPECT_EQ(uncached_bytes(0), 256 * kMiB);
+}
+
+TEST(Ceilings, AreSteadyWhileTheMedianWindowComesNearTheBest) {
+  Ceilings ceilings;
+  EXPECT_TRUE(ceilings.steady());
+  ceilings.steadiness = 0.9;
+  EXPECT_TRUE(ceilings.steady());
+  ceilings.steadiness = 0.89;
+  EXPECT_FALSE(ceilings.steady());
+}
+
 }  // namespace
 }  // namespace inferno::backend

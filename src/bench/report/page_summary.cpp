@@ -59,10 +59,11 @@ Row cost_row(const Setting& setting, const ConfigResult& result, const Figures& 
 }
 
 std::string setting_sentence(const Setting& s) {
-  return fmt::format("{} weights, {}; {}: {} backend, {}, {} thread{}; inferno {}{}{}; {}", s.dtype,
+  return fmt::format("{} weights, {}; {}: {} backend, {}, {} thread{}; inferno {}{}{}; {}{}", s.dtype,
                      s.use_kv_cache ? s.kv_type + " KV cache" : "no KV cache", s.device_name,
                      s.device.backend, s.device.isa, s.device.threads, s.device.threads == 1 ? "" : "s",
-                     s.engine_version, s.git_revision.empty() ? "" : " at ", s.git_revision, s.timestamp);
+                     s.engine_version, s.git_revision.empty() ? "" : " at ", s.git_revision, s.timestamp,
+                     s.ceilings.steady() ? "" : "; its ceilings were measured on a busy machine");
 }
 
 std::string report_tables(const Report& report, const std::string& name) {

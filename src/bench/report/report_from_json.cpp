@@ -88,6 +88,7 @@ backend::Ceilings read_ceilings(JsonReader json) {
                               .gops = peak.number("gops")});
   }
   ceilings.clock_ghz = json.number("clock_ghz");
+  ceilings.steadiness = json.optional_number("steadiness").value_or(1);  // older reports lack it
   ceilings.measured_at = json.text("measured_at");
   return ceilings;
 }
