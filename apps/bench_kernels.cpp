@@ -32,14 +32,19 @@ Result<std::string> kernels_bench() {
                     "kernels_bench is not beside this program: build it with cmake -DINFERNO_BENCH=ON");
 }
 
+// In quotes where a comma or a quote is part of it.
 std::string cell(const nlohmann::json& row, const std::string& key) {
   const auto found = row.find(key);
   if (found == row.end()) return "";
-  return found->is_string() ? found->get<std::string>() : found->dump();
+  if (!found->is_string()) return found->dump();
+  std::string text;
+  for (const char c : found->get_ref<const std::string&>()) text += c == '"' ? "\"\"" : std::string(1, c);
+  return text.find_first_of(",\"\n") == std::string::npos ? text : '"' + text + '"';
 }
 
-// A row for each benchmark, a column for each figure that any of them has. "" without a row. (Google
-// Benchmark's own CSV ends the program when one benchmark has a figure that another has not.)
+// A row for each benchmark, a column for each figure that any of them has, and the ceiling that
+// pct_of_ceiling is of, which is the benchmark's label. "" without a row. (Google Benchmark's own CSV ends
+// the program when one benchmark has a figure that another has not.)
 std::string to_csv(const nlohmann::json& json) {
   const auto rows =
       json.is_object() ? json.value("benchmarks", nlohmann::json::array()) : nlohmann::json::array();
@@ -51,7 +56,8 @@ std::string to_csv(const nlohmann::json& json) {
       if (is_new && value.is_number_float()) columns.push_back(key);
     }
   }
-  std::string csv = fmt::format("{}\n", fmt::join(columns, ","));
+  std::string csv = fmt::format("{},ceiling\n", fmt::join(columns, ","));
+  columns.push_back("label");
   for (const auto& row : rows) {
     std::vector<std::string> cells;
     for (const std::string& column : columns) cells.push_back(cell(row, column));

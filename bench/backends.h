@@ -3,13 +3,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "bench/ceiling.h"
 
 namespace inferno::bench_support {
 
@@ -50,12 +51,22 @@ class Arena {
     return store(zeros.data(), bytes);
   }
 
-  // Small positive bytes are harmless values in every format.
-  backend::Weight weight(DType dtype, int64_t rows, int64_t cols,
-                         backend::WeightUse use = backend::WeightUse::kMatmul) {
-    host_.emplace_back(row_bytes(dtype, static_cast<size_t>(rows * cols)), uint8_t{0x11});
-    Tensor t{.dtype = dtype, .n_dims = 2, .shape = {rows, cols}, .data = host_.back().data()};
-    return *backend_->load_weight(t, use);
+  backend::Weight weight(DType dtype, int64_t rows, int64_t cols, backend::WeightUse use) {
+    return weights(1, dtype, rows, cols, use).front();
+  }
+
+  // n of a shape. Small positive bytes are harmless values in every format.
+  std::vector<backend::Weight> weights(size_t n, DType dtype, int64_t rows, int64_t cols,
+                                       backend::WeightUse use) {
+    const size_t bytes = row_bytes(dtype, static_cast<size_t>(rows * cols));
+    host_.emplace_back(n * bytes, uint8_t{0x11});
+    std::vector<backend::Weight> loaded;
+    for (size_t i = 0; i < n; ++i) {
+      const Tensor t{
+          .dtype = dtype, .n_dims = 2, .shape = {rows, cols}, .data = host_.back().data() + i * bytes};
+      loaded.push_back(*backend_->load_weight(t, use));
+    }
+    return loaded;
   }
 
  private:
@@ -71,20 +82,34 @@ class Arena {
   std::vector<std::vector<uint8_t>> host_;  // what weights may still be read from
 };
 
-// Runs one pass of `operation` per iteration and puts what it must move and compute beside the time: bytes
-// per second (against `inferno ceilings`' read bandwidth) and FLOP per second (against its peaks).
+// What an operation reads: weights of which type, and from where.
+struct Reads {
+  DType dtype = DType::kF32;
+  Operands operands = Operands::kInCaches;
+};
+
+// Runs one pass of `operation(backend, i)` in iteration i and puts what it must move and compute beside the
+// time: bytes and FLOP per second, and the share of the ceiling that binds.
 template <class Operation>
-void measure(benchmark::State& state, Arena& arena, const backend::BatchView& batch, Operation&& operation) {
+void measure(benchmark::State& state, Arena& arena, const backend::BatchView& batch, Reads reads,
+             Operation&& operation) {
   backend::Backend& backend = arena.backend();
+  const backend::DeviceInfo info = backend.info();
+  const auto& ceilings = ceilings_of(info.backend);  // before anything is timed
   backend.reset_counters();
+  size_t i = 0;
+  const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) {
     backend.begin_forward(batch);
-    operation(backend);
+    operation(backend, i++);
     if (!backend.end_forward()) state.SkipWithError("the backend failed");
   }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   const metrics::Cost& cost = backend.counters();
   state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.counters["FLOP/s"] = benchmark::Counter(static_cast<double>(cost.flops), benchmark::Counter::kIsRate);
+  const auto limits = ceilings ? bench::limits(*ceilings, info.threads, name(reads.dtype)) : bench::Limits{};
+  set_share_of_ceiling(state, cost, seconds.count(), limits, reads.operands);
 }
 
 }  // namespace inferno::bench_support

@@ -1,23 +1,25 @@
 // The operations of a decoder layer besides its matrices: attention, norm, rope, activation; of a model with
 // 16 query heads, 8 key-value heads and a head_dim of 128.
-#include <numeric>
-
 #include "bench/backends.h"
 
 namespace inferno {
 namespace {
 
 using bench_support::Arena;
+using bench_support::Copies;
 
 constexpr int64_t kHeads = 16, kKvHeads = 8, kHeadDim = 128, kHiddenDim = 6144;
 
 // n queries at the end of a context, all of one sequence.
 void attention(benchmark::State& state, const std::string& backend_name, int64_t n, int64_t context) {
   Arena arena(backend_name);
-  backend::KvLayerView kv{nullptr, nullptr, DType::kF16, context, kKvHeads, kHeadDim};
   const size_t bytes = row_bytes(DType::kF16, static_cast<size_t>(context * kKvHeads * kHeadDim));
-  kv.k = arena.memory(bytes);
-  kv.v = arena.memory(bytes);
+  // A layer after the other: the keys and values of none are in a cache when its turn comes.
+  const Copies copies = bench_support::copies_beyond_caches(2 * bytes);
+  std::vector<backend::KvLayerView> layers;
+  for (size_t i = 0; i < copies.n; ++i) {
+    layers.push_back({arena.memory(bytes), arena.memory(bytes), DType::kF16, context, kKvHeads, kHeadDim});
+  }
   const std::vector<int32_t> cu_seqlens = {0, static_cast<int32_t>(n)};
   const std::vector<int32_t> context_lens = {static_cast<int32_t>(context)};
   const std::vector<int32_t> block_table = {0};
@@ -29,8 +31,8 @@ void attention(benchmark::State& state, const std::string& backend_name, int64_t
                                 .block_tables = block_table.data()};
   const Tensor q = arena.tensor({n, kHeads, kHeadDim});
   const Tensor y = arena.tensor({n, kHeads, kHeadDim});
-  measure(state, arena, host, [&](backend::Backend& backend) {
-    backend.attention({q, kv, host, y, 0.088f, 0});
+  measure(state, arena, host, {DType::kF32, copies.operands}, [&](backend::Backend& backend, size_t i) {
+    backend.attention({q, layers[i % layers.size()], host, y, 0.088f, 0});
   });
 }
 
@@ -39,7 +41,7 @@ void rms_norm(benchmark::State& state, const std::string& backend_name, int64_t 
   const backend::Weight w = arena.weight(DType::kF32, 1, kHeads * kHeadDim, backend::WeightUse::kVector);
   const Tensor x = arena.tensor({n, kHeads * kHeadDim});
   const Tensor y = arena.tensor({n, kHeads * kHeadDim});
-  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
+  measure(state, arena, {.n_tokens = n}, {}, [&](backend::Backend& backend, size_t) {
     backend.rms_norm({w, x, y, 1e-6f});
   });
 }
@@ -48,7 +50,7 @@ void rope(benchmark::State& state, const std::string& backend_name, int64_t n) {
   Arena arena(backend_name);
   const Tensor x = arena.tensor({n, kHeads, kHeadDim});
   const Tensor cos_sin = arena.tensor({n, kHeadDim / 2, 2});
-  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
+  measure(state, arena, {.n_tokens = n}, {}, [&](backend::Backend& backend, size_t) {
     backend.rope({x, cos_sin, backend::RopeStyle::kHalves});
   });
 }
@@ -59,7 +61,7 @@ void act_mul(benchmark::State& state, const std::string& backend_name, backend::
   const Tensor gate = arena.tensor({n, kHiddenDim});
   const Tensor up = arena.tensor({n, kHiddenDim});
   const Tensor y = arena.tensor({n, kHiddenDim});
-  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
+  measure(state, arena, {.n_tokens = n}, {}, [&](backend::Backend& backend, size_t) {
     backend.act_mul({gate, up, y, activation});
   });
 }

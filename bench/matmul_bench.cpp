@@ -5,19 +5,21 @@ namespace inferno {
 namespace {
 
 using bench_support::Arena;
+using bench_support::Copies;
 
-// Larger than a second-level cache in every format: decode reads its weights from memory.
 constexpr int64_t kRows = 4096;
 constexpr int64_t kCols = 2048;
 
 void matmul(benchmark::State& state, const std::string& backend_name, DType dtype, int64_t n) {
   Arena arena(backend_name);
-  const backend::Weight w = arena.weight(dtype, kRows, kCols);
+  // A matrix after the other, as in decode: none is in a cache when its turn comes.
+  const Copies copies = bench_support::copies_beyond_caches(row_bytes(dtype, kRows * kCols));
+  const auto weights = arena.weights(copies.n, dtype, kRows, kCols, backend::WeightUse::kMatmul);
   const backend::Weight no_bias;
   const Tensor x = arena.tensor({n, kCols});
   const Tensor y = arena.tensor({n, kRows});
-  measure(state, arena, {.n_tokens = n}, [&](backend::Backend& backend) {
-    backend.matmul({w, no_bias, x, y});
+  measure(state, arena, {.n_tokens = n}, {dtype, copies.operands}, [&](backend::Backend& backend, size_t i) {
+    backend.matmul({weights[i % weights.size()], no_bias, x, y});
   });
 }
 

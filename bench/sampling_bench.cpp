@@ -2,9 +2,11 @@
 // sampled configurations.
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <random>
 #include <vector>
 
+#include "bench/ceiling.h"
 #include "sampling/sampler.h"
 
 namespace inferno {
@@ -20,14 +22,26 @@ std::vector<float> logits(size_t vocab) {
 }
 
 void sample(benchmark::State& state, sampling::SamplingParams params) {
-  const std::vector<float> values = logits(static_cast<size_t>(state.range(0)));
+  // As after a forward pass, whose weights have gone through the caches: each time other logits.
+  const size_t vocab = static_cast<size_t>(state.range(0));
+  const auto copies = bench_support::copies_beyond_caches(vocab * sizeof(float));
+  const std::vector<std::vector<float>> rows(copies.n, logits(vocab));
   std::vector<int32_t> history(512);
   for (size_t i = 0; i < history.size(); ++i) history[i] = static_cast<int32_t>(i * 7);
   sampling::Sampler sampler(params);
+  const auto& ceilings = bench_support::ceilings_of("scalar");  // it runs on one thread of the host
   uint64_t position = 0;
-  for (auto _ : state) benchmark::DoNotOptimize(sampler.sample(values, history, position++));
-  state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(values.size() * sizeof(float)));
+  const auto start = std::chrono::steady_clock::now();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(sampler.sample(rows[position % rows.size()], history, position));
+    ++position;
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  const metrics::Cost cost{.activation_bytes = position * vocab * sizeof(float)};
+  state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.SetItemsProcessed(state.iterations());
+  const auto limits = ceilings ? bench::limits(*ceilings, 1, "F32") : bench::Limits{};
+  bench_support::set_share_of_ceiling(state, cost, seconds.count(), limits, copies.operands);
 }
 
 sampling::SamplingParams params(float temperature, int32_t top_k, float top_p, float penalty) {
@@ -39,10 +53,10 @@ sampling::SamplingParams params(float temperature, int32_t top_k, float top_p, f
   return p;
 }
 
-BENCHMARK_CAPTURE(sample, greedy, params(0, 0, 1, 1))->Arg(151936)->Arg(262144);
-BENCHMARK_CAPTURE(sample, temperature, params(0.8f, 0, 1, 1))->Arg(151936)->Arg(262144);
-BENCHMARK_CAPTURE(sample, top_k_top_p, params(0.8f, 50, 0.9f, 1))->Arg(151936)->Arg(262144);
-BENCHMARK_CAPTURE(sample, full_pipe, params(0.8f, 50, 0.9f, 1.1f))->Arg(151936)->Arg(262144);
+BENCHMARK_CAPTURE(sample, greedy, params(0, 0, 1, 1))->Arg(151936)->Arg(262144)->UseRealTime();
+BENCHMARK_CAPTURE(sample, temperature, params(0.8f, 0, 1, 1))->Arg(151936)->Arg(262144)->UseRealTime();
+BENCHMARK_CAPTURE(sample, top_k_top_p, params(0.8f, 50, 0.9f, 1))->Arg(151936)->Arg(262144)->UseRealTime();
+BENCHMARK_CAPTURE(sample, full_pipe, params(0.8f, 50, 0.9f, 1.1f))->Arg(151936)->Arg(262144)->UseRealTime();
 
 }  // namespace
 }  // namespace inferno

@@ -55,22 +55,6 @@ Shares mean_shares(const std::vector<Trial>& trials) {
   return shares;
 }
 
-std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits) {
-  if (measured_s <= 0) return std::nullopt;
-  std::optional<double> memory_s;
-  std::optional<double> arithmetic_s;
-  if (limits.read_gb_per_s) memory_s = static_cast<double>(cost.bytes()) / (*limits.read_gb_per_s * 1e9);
-  if (limits.gops) arithmetic_s = static_cast<double>(cost.flops) / (*limits.gops * 1e9);
-  if (!memory_s && !arithmetic_s) return std::nullopt;
-  OfCeiling of;
-  of.bound = memory_s.value_or(-1) >= arithmetic_s.value_or(-1) ? Bound::kMemory : Bound::kArithmetic;
-  of.pct = 100.0 * std::max(memory_s.value_or(0), arithmetic_s.value_or(0)) / measured_s;
-  of.ceiling = of.bound == Bound::kMemory ? fmt::format("{:.1f} GB/s read", *limits.read_gb_per_s)
-                                          : fmt::format("{:.1f} G {}/s", *limits.gops, limits.arithmetic);
-  of.partial = !memory_s || !arithmetic_s;
-  return of;
-}
-
 std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
                                   metrics::Cost Trial::*cost, const Limits& limits) {
   std::vector<double> ms, gb_per_s, gflop_per_s, pct;
@@ -127,17 +111,36 @@ std::vector<std::string_view> arithmetics(std::string_view dtype) {
 }
 
 Limits limits(const Setting& setting) {
+  return limits(setting.ceilings, setting.device.threads, setting.dtype);
+}
+
+Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype) {
   Limits limits;
-  if (const double read = setting.ceilings.read(setting.device.threads); read > 0)
-    limits.read_gb_per_s = read;
-  for (const std::string_view arithmetic : arithmetics(setting.dtype)) {
-    const double gops = setting.ceilings.peak(arithmetic, setting.device.threads);
+  if (const double read = ceilings.read(threads); read > 0) limits.read_gb_per_s = read;
+  for (const std::string_view arithmetic : arithmetics(dtype)) {
+    const double gops = ceilings.peak(arithmetic, threads);
     if (gops > limits.gops.value_or(0)) {
       limits.gops = gops;
       limits.arithmetic = arithmetic;
     }
   }
   return limits;
+}
+
+std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits) {
+  if (measured_s <= 0) return std::nullopt;
+  std::optional<double> memory_s;
+  std::optional<double> arithmetic_s;
+  if (limits.read_gb_per_s) memory_s = static_cast<double>(cost.bytes()) / (*limits.read_gb_per_s * 1e9);
+  if (limits.gops) arithmetic_s = static_cast<double>(cost.flops) / (*limits.gops * 1e9);
+  if (!memory_s && !arithmetic_s) return std::nullopt;
+  OfCeiling of;
+  of.bound = memory_s.value_or(-1) >= arithmetic_s.value_or(-1) ? Bound::kMemory : Bound::kArithmetic;
+  of.pct = 100.0 * std::max(memory_s.value_or(0), arithmetic_s.value_or(0)) / measured_s;
+  of.ceiling = of.bound == Bound::kMemory ? fmt::format("{:.1f} GB/s read", *limits.read_gb_per_s)
+                                          : fmt::format("{:.1f} G {}/s", *limits.gops, limits.arithmetic);
+  of.partial = !memory_s || !arithmetic_s;
+  return of;
 }
 
 std::vector<Trial> trials_of_one_length(const ConfigResult& result) {

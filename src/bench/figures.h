@@ -32,6 +32,7 @@ struct Limits {
 // or fp16 for weights of that type, besides int8 for quantized ones.
 std::vector<std::string_view> arithmetics(std::string_view dtype);
 // With the fastest of these that was measured.
+Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype);
 Limits limits(const Setting& setting);
 
 enum class Bound { kMemory, kArithmetic };
@@ -44,6 +45,8 @@ struct OfCeiling {
   std::string ceiling;   // "41.2 GB/s read", "180.3 G int8/s"
   bool partial = false;  // the other ceiling is not known, so the true floor may be higher
 };
+// nullopt where no limit is known, or no time was measured.
+std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits);
 
 // The forward passes of one phase: medians over trials.
 struct PhaseFigures {

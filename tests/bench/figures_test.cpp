@@ -68,6 +68,20 @@ TEST(Figures, SharesSumToOne) {
   EXPECT_DOUBLE_EQ(one->shares.detokenization, 0.06);
 }
 
+TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
+  const metrics::Cost cost{.weight_bytes = 200'000'000, .flops = 300'000'000};
+  bench::Limits limits = bench::limits(make_setting().ceilings, 2, "Q8_0");
+  EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 50);  // 200 MB at 40 GB/s
+  limits.read_gb_per_s.reset();
+  const auto of = bench::of_ceiling(cost, 0.010, limits);
+  EXPECT_DOUBLE_EQ(of->pct, 10);
+  EXPECT_EQ(of->bound, Bound::kArithmetic);
+  EXPECT_TRUE(of->partial);
+  EXPECT_FALSE(bench::of_ceiling(cost, 0.010, {}));
+  EXPECT_FALSE(bench::of_ceiling(cost, 0, limits));
+  EXPECT_FALSE(bench::limits({}, 2, "Q8_0").read_gb_per_s);
+}
+
 TEST(Figures, NameTheCeilingThatBinds) {
   // 40 GB/s: 200 MB take 5 ms, of 10. 300 G int8/s: 300 M operations take 1 ms.
   const auto f = bench::figures(result_of({three_tokens()}), make_setting());
