@@ -1,5 +1,6 @@
 // inferno bench peers: our speed beside llama-bench's on the same file, in turn.
 #include <memory>
+#include <optional>
 
 #include "apps/bench_run.h"
 #include "apps/commands.h"
@@ -7,7 +8,13 @@
 #include "apps/output.h"
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
+#include "apps/temporary_folder.h"
+#include "backend/ceilings.h"
+#include "base/cpu_topology.h"
+#include "base/text.h"
+#include "bench/describe.h"
 #include "bench/peers.h"
+#include "model/synthetic.h"
 
 namespace inferno::apps {
 namespace {
@@ -17,12 +24,57 @@ struct Options {
   ModelOptions model;
 };
 
+// The synthetic model as a file of that folder; its path.
+Result<std::string> write_model(const std::string& spec_text, const TemporaryFolder& folder,
+                                const std::atomic<bool>& cancelled) {
+  TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(spec_text));
+  const std::string path = folder.path() + "/model.gguf";
+  const uint64_t free = folder.free_bytes().value_or(UINT64_MAX);
+  uint64_t needed = 0;
+  std::atomic<bool> stop = false;
+  ProgressBar bar;
+  const auto progress = [&](std::string_view, uint64_t done, uint64_t total) {
+    bar.show("writing", done, total);
+    needed = total;
+    stop = cancelled || needed > free;
+  };
+  const auto written = model::write_synthetic(spec, path, {.progress = progress, .cancelled = &stop});
+  bar.clear();
+  if (cancelled) return make_error(ErrorCode::kCancelled, "interrupted");
+  if (needed > free) {
+    return make_error(ErrorCode::kResource,
+                      "{}: needs a file of {}, and {} are free in {}; set TMPDIR to a folder with more room",
+                      escaped(spec_text, 4096), human_bytes(needed), human_bytes(free),
+                      escaped(folder.path(), 4096));
+  }
+  TRY(written);
+  return path;
+}
+
+Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
+  backend::Backend& backend = loaded.model->backend();
+  TRY_ASSIGN(const backend::Ceilings ceilings, backend.measure_ceilings());
+  if (!ceilings.steady()) {
+    warn("the ceilings were measured on a busy machine; in a quiet moment: inferno ceilings --fresh");
+  }
+  return bench::limits(ceilings, backend.info().threads, name(bench::main_weight_type(loaded.model->file())));
+}
+
 Result<int> run(Options options) {
   TRY_ASSIGN(options.peer.kv_type, kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
+  std::optional<TemporaryFolder> folder;
+  if (model::is_synthetic(options.peer.model_path)) {
+    TRY(bench::find_peer(options.peer.program));  // before a model is written for nothing
+    TRY(backend::create_backend(options.model.backend));
+    TRY_ASSIGN(TemporaryFolder made, TemporaryFolder::make());
+    folder.emplace(std::move(made));
+    TRY_ASSIGN(options.peer.model_path, write_model(options.peer.model_path, *folder, cancelled));
+  }
   TRY_ASSIGN(gguf::File file, open_model(options.peer.model_path));
   TRY(check_memory(file, options.peer.model_path, 0));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(std::move(file), options.model));
+  TRY_ASSIGN(options.peer.limits, measure_limits(loaded));
   ProgressBar bar;
   const auto show = [&](int round, int n_rounds, std::string_view who) {
     bar.show_line([&] {
@@ -34,6 +86,9 @@ Result<int> run(Options options) {
              bench::compare_with_peer(loaded, options.peer, show, &cancelled));
   bar.clear();
   write_stdout(bench::peer_table(comparison));
+  if (loaded.model->weights().bytes() < backend::uncached_bytes(cpu_topology().l3_bytes)) {
+    write_stdout("The weights may lie in the caches: a share of the read bandwidth may pass 100 %.\n");
+  }
   return finish_stdout();
 }
 
@@ -41,9 +96,10 @@ Result<int> run(Options options) {
 
 Run setup_bench_peers(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->peer.model_path, "A .gguf file, which both read")
+  app.add_option("MODEL", options->peer.model_path,
+                 "A .gguf file, which both read; or synthetic:NAME:TYPE, which is written to a temporary one")
       ->required()
-      ->check(CLI::ExistingFile);
+      ->check([](const std::string& path) { return std::string(path.empty() ? "expected a model" : ""); });
   const auto count = [&](const char* flag, auto& value, const char* description) {
     app.add_option(flag, value, description)
         ->check(CLI::Range(1, 1 << 20))
@@ -57,7 +113,10 @@ Run setup_bench_peers(CLI::App& app) {
       ->capture_default_str()
       ->type_name("PROGRAM");
   add_model_options(app, options->model, false);
-  app.footer("Example:\n  inferno bench peers model.gguf -p 512 -n 128");
+  app.footer(
+      "Examples:\n"
+      "  inferno bench peers model.gguf -p 512 -n 128\n"
+      "  inferno bench peers synthetic:qwen3-0.6b:q8_0   the file is in $TMPDIR while it runs");
   return [options] {
     const Result<int> code = run(*options);
     if (!code && signal_exit_code() != 0) return signal_exit_code();

@@ -25,6 +25,7 @@ constexpr std::array kVariables = {
     Variable{"INFENG_TOK_THREADS", "libfasttok: threads that encode a batch; 0 is one per core"},
     Variable{"NO_COLOR", "if set, no colour on the terminal"},
     Variable{"PATH", "where `inferno bench peers` looks for llama-bench"},
+    Variable{"TMPDIR", "where `inferno bench peers` keeps a synthetic model while it runs; else /tmp"},
     Variable{"TERM", "the terminal's type; \"dumb\" means no colour"},
 };
 

@@ -1,5 +1,6 @@
 #include "bench/peers.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/subprocess.h"
@@ -15,6 +16,34 @@ struct Speeds {
   double prompt = 0, generation = 0;
 };
 
+// What each test has to move and compute.
+struct Costs {
+  metrics::Cost prompt, generation;
+};
+
+std::vector<double> speeds_of(const std::vector<Speeds>& rounds, double Speeds::*test) {
+  std::vector<double> speeds;
+  for (const Speeds& round : rounds) speeds.push_back(round.*test);
+  return speeds;
+}
+
+// tokens: of the test, which took them / tok/s seconds and had to move and compute `cost`.
+PeerRow peer_row(std::string_view test, int64_t tokens, const std::vector<double>& ours,
+                 const std::vector<double>& peer, const metrics::Cost& cost, const Limits& limits) {
+  std::vector<double> ratio;
+  for (size_t i = 0; i < ours.size(); ++i) ratio.push_back(ours[i] / peer[i]);
+  PeerRow row{.test = fmt::format("{}{}", test, tokens),
+              .ours = quartiles(ours).value_or(Quartiles{}),
+              .peer = quartiles(peer).value_or(Quartiles{}),
+              .ratio = quartiles(ratio).value_or(Quartiles{}),
+              .ours_of_ceiling = std::nullopt,
+              .peer_of_ceiling = std::nullopt};
+  const auto n = static_cast<double>(tokens);
+  row.ours_of_ceiling = of_ceiling(cost, n / row.ours.p50, limits);
+  row.peer_of_ceiling = of_ceiling(cost, n / row.peer.p50, limits);
+  return row;
+}
+
 class Comparer {
  public:
   Comparer(const model::LoadedModel& loaded, const PeerOptions& options, const OnRound& on_round,
@@ -29,32 +58,30 @@ class Comparer {
   Result<PeerComparison> run() {
     PeerComparison comparison;
     comparison.threads = loaded_.model->backend().info().threads;
-    std::vector<double> ours_pp, ours_tg, peer_pp, peer_tg, ratio_pp, ratio_tg;
+    std::vector<Speeds> ours, peer;
+    Costs costs;
     // The first round of each warms caches and clocks, and does not count.
     for (int round = 0; round <= options_.rounds; ++round) {
       if (on_round_) on_round_(round, options_.rounds, "inferno");
-      TRY_ASSIGN(const Speeds ours, run_ours());
+      TRY_ASSIGN(const Speeds our_speeds, run_ours(costs));
       if (on_round_) on_round_(round, options_.rounds, "llama-bench");
-      TRY_ASSIGN(const Speeds peer, run_peer(comparison));
+      TRY_ASSIGN(const Speeds peer_speeds, run_peer(comparison));
       if (round == 0) continue;
-      ours_pp.push_back(ours.prompt);
-      ours_tg.push_back(ours.generation);
-      peer_pp.push_back(peer.prompt);
-      peer_tg.push_back(peer.generation);
-      ratio_pp.push_back(ours.prompt / peer.prompt);
-      ratio_tg.push_back(ours.generation / peer.generation);
+      ours.push_back(our_speeds);
+      peer.push_back(peer_speeds);
     }
-    const auto of = [](const std::vector<double>& rounds) { return quartiles(rounds).value_or(Quartiles{}); };
-    comparison.rows = {
-        {fmt::format("pp{}", options_.prompt_tokens), of(ours_pp), of(peer_pp), of(ratio_pp)},
-        {fmt::format("tg{}", options_.generated_tokens), of(ours_tg), of(peer_tg), of(ratio_tg)}};
+    comparison.rows = {peer_row("pp", options_.prompt_tokens, speeds_of(ours, &Speeds::prompt),
+                                speeds_of(peer, &Speeds::prompt), costs.prompt, options_.limits),
+                       peer_row("tg", options_.generated_tokens, speeds_of(ours, &Speeds::generation),
+                                speeds_of(peer, &Speeds::generation), costs.generation, options_.limits)};
     return comparison;
   }
 
  private:
-  Result<Speeds> run_ours() {
+  Result<Speeds> run_ours(Costs& costs) {
     TRY_ASSIGN(const engine::Generated prompt, generate(options_.prompt_tokens, 1));
     TRY_ASSIGN(const engine::Generated tokens, generate(1, options_.generated_tokens + 1));
+    costs = {prompt.prefill_cost, tokens.decode_cost};
     const auto rate = [](int64_t n, std::chrono::nanoseconds time) {
       return static_cast<double>(n) / std::chrono::duration<double>(time).count();
     };
@@ -131,19 +158,19 @@ class Comparer {
 
 }  // namespace
 
+Result<std::string> find_peer(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  if (const auto path = find_program(program)) return *path;
+  return make_error(ErrorCode::kUnavailable,
+                    "{} is not on PATH; install llama.cpp, or name the program with --program",
+                    escaped(program, 4096));
+}
+
 Result<PeerComparison> compare_with_peer(const model::LoadedModel& loaded, const PeerOptions& options,
                                          const OnRound& on_round, const std::atomic<bool>* cancelled,
                                          const Clock& clock) {
   PeerOptions found = options;
-  if (options.program.find('/') == std::string::npos) {
-    const auto path = find_program(options.program);
-    if (!path) {
-      return make_error(ErrorCode::kUnavailable,
-                        "{} is not on PATH; install llama.cpp, or name the program with --program",
-                        escaped(options.program, 4096));
-    }
-    found.program = *path;
-  }
+  TRY_ASSIGN(found.program, find_peer(options.program));
   return Comparer(loaded, found, on_round, cancelled, clock).run();
 }
 
@@ -152,15 +179,32 @@ std::string peer_table(const PeerComparison& comparison) {
   const auto spread = [](const Quartiles& q) {
     return fmt::format("{} ({}–{})", fixed(q.p50, 1), fixed(q.p25, 1), fixed(q.p75, 1));
   };
-  MarkdownTable table({{"test", Align::kLeft}, {"inferno tok/s"}, {"peer tok/s"}, {"ratio"}});
+  const auto share = [](const std::optional<OfCeiling>& of) {
+    return of ? fmt::format("{} %{}", fixed(of->pct, 1), of->partial ? "*" : "") : "—";
+  };
+  MarkdownTable table({{"test", Align::kLeft},
+                       {"inferno tok/s"},
+                       {"of ceiling"},
+                       {"peer tok/s"},
+                       {"of ceiling"},
+                       {"ceiling", Align::kLeft},
+                       {"ratio"}});
   for (const PeerRow& row : comparison.rows) {
-    table.add_row({row.test, spread(row.ours), spread(row.peer),
+    table.add_row({row.test, spread(row.ours), share(row.ours_of_ceiling), spread(row.peer),
+                   share(row.peer_of_ceiling), row.ours_of_ceiling ? row.ours_of_ceiling->ceiling : "—",
                    fmt::format("{} ({}–{})", fixed(row.ratio.p50, 2), fixed(row.ratio.p25, 2),
                                fixed(row.ratio.p75, 2))});
   }
-  return fmt::format("Medians and quartiles of {} rounds in turn, {} thread{}; peer: {}\n\n{}",
-                     comparison.rows.empty() ? 0 : comparison.rows.front().ours.n, comparison.threads,
-                     comparison.threads == 1 ? "" : "s", comparison.peer, table.text());
+  const bool partial = std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const PeerRow& row) {
+    return row.ours_of_ceiling && row.ours_of_ceiling->partial;
+  });
+  return fmt::format(
+      "Medians and quartiles of {} rounds in turn, {} thread{}; peer: {}\n\n{}\nOf ceiling: the shortest "
+      "time "
+      "that the measured peaks allow over the measured time.{}\n",
+      comparison.rows.empty() ? 0 : comparison.rows.front().ours.n, comparison.threads,
+      comparison.threads == 1 ? "" : "s", comparison.peer, table.text(),
+      partial ? " *: the other ceiling was not measured." : "");
 }
 
 }  // namespace inferno::bench

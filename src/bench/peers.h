@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct PeerOptions {
   int64_t generated_tokens = 128;
   int rounds = 5;
   DType kv_type = DType::kF16;  // of ours; the peer's default is F16
+  Limits limits;                // with our threads and this model's weights; they hold for both
 };
 
 // One test as llama-bench names it ("pp512": tokens of a prompt a second; "tg128": tokens made a second after
@@ -29,6 +31,9 @@ struct PeerRow {
   std::string test;
   Quartiles ours, peer;  // tok/s over the rounds
   Quartiles ratio;       // ours / peer, round by round
+  // Of the medians. The model is the same, so both have the same bytes to move and operations to do, those
+  // that our backend counted. nullopt where no ceiling is known.
+  std::optional<OfCeiling> ours_of_ceiling, peer_of_ceiling;
 };
 
 struct PeerComparison {
@@ -39,7 +44,10 @@ struct PeerComparison {
 
 using OnRound = std::function<void(int round, int n_rounds, std::string_view who)>;
 
-// kUnavailable when the program is not on PATH; kRuntime when it fails or says what we do not understand.
+// The path of llama-bench: `program` itself when it is a path. kUnavailable when it is not on PATH.
+Result<std::string> find_peer(const std::string& program);
+
+// Errors: those of find_peer(); kRuntime when the program fails or says what we do not understand.
 Result<PeerComparison> compare_with_peer(const model::LoadedModel& loaded, const PeerOptions& options,
                                          const OnRound& on_round = {},
                                          const std::atomic<bool>* cancelled = nullptr,

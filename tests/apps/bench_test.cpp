@@ -140,5 +140,94 @@ TEST_F(Bench, HelpShowsUsage) {
   }
 }
 
+class BenchKernels : public Bench {
+ protected:
+  // `inferno bench kernels` with `script` in place of kernels_bench, which is looked for beside it.
+  Finished kernels(const std::string& script) const {
+    const auto copy = dir_ / "inferno";
+    std::filesystem::copy_file(INFERNO_BIN_DIR "/inferno", copy,
+                               std::filesystem::copy_options::overwrite_existing);
+    const std::string program = write("kernels_bench", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return run_program(std::filesystem::relative(copy, INFERNO_BIN_DIR).string(),
+                       "bench kernels -o " + path("kernels.csv"));
+  }
+};
+
+TEST_F(BenchKernels, TheCsvHasTheShareOfTheCeilingAndWhichOneItIs) {
+  const std::string json = write("answer.json", R"({"benchmarks": [
+      {"name": "gemv", "iterations": 7, "real_time": 2.5, "cpu_time": 2.5, "time_unit": "ns",
+       "pct_of_ceiling": 12.5, "label": "40.0 GB/s read"},
+      {"name": "tokenizer", "iterations": 9, "real_time": 1.5, "cpu_time": 1.5, "time_unit": "ns",
+       "label": "no \"ceiling\", at all"}]})");
+  const Finished finished = kernels("cp '" + json + "' \"$(echo \"$2\" | cut -d= -f2)\"\n");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(read_file(path("kernels.csv")),
+            "name,iterations,real_time,cpu_time,time_unit,pct_of_ceiling,ceiling\n"
+            "gemv,7,2.5,2.5,ns,12.5,40.0 GB/s read\n"
+            "tokenizer,9,1.5,1.5,ns,,\"no \"\"ceiling\"\", at all\"\n");
+}
+
+TEST_F(BenchKernels, AProgramThatFailsLeavesNoCsv) {
+  const Finished finished = kernels("exit 3\n");
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.err.find("kernels_bench ended with exit code 3"), std::string::npos) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(path("kernels.csv")));
+}
+
+class BenchPeers : public Bench {
+ protected:
+  void SetUp() override { std::filesystem::create_directory(temporary_); }
+  std::string peer(const std::string& script) const {
+    const std::string program = write("llama-bench", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return program;
+  }
+  Finished peers(const std::string& script, const std::string& shell = "") const {
+    return run_program("inferno",
+                       "bench peers synthetic:qwen3-0.6b:q2_k -p 1 -n 1 --rounds 1 --program " + peer(script),
+                       "", "TMPDIR='" + temporary_.string() + "' " + shell);
+  }
+
+  std::filesystem::path temporary_ = dir_ / "tmp";
+};
+
+TEST_F(BenchPeers, ASyntheticModelIsAFileWhileBothRun) {
+  const Finished finished = peers("head -c 4 \"$2\" >> '" + path("magic") +
+                                  "'\necho '[{\"n_prompt\": 1, \"n_gen\": 0, \"avg_ts\": 3},"
+                                  "{\"n_prompt\": 0, \"n_gen\": 1, \"avg_ts\": 2}]'\n");
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(read_file(path("magic")), "GGUFGGUF");
+  EXPECT_NE(finished.out.find("| pp1"), std::string::npos) << finished.out;
+  EXPECT_TRUE(std::filesystem::is_empty(temporary_));
+}
+
+TEST_F(BenchPeers, TheFileIsGoneAfterAnInterrupt) {
+  const Finished finished = peers("test -f \"$2\" && kill -INT $PPID\nsleep 600\n");
+  EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  EXPECT_TRUE(std::filesystem::is_empty(temporary_));
+}
+
+TEST_F(BenchPeers, AFileThatCannotBeWrittenIsAnErrorAndLeavesNothing) {
+  // The largest file that the shell's limit lets it write: 512 KB.
+  const Finished full = peers("exit 1\n", "sh -c 'trap \"\" XFSZ; ulimit -f 1024; exec \"$@\"' sh");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_NE(full.err.find("cannot write it"), std::string::npos) << full.err;
+  EXPECT_TRUE(std::filesystem::is_empty(temporary_));
+  std::filesystem::remove(temporary_);
+  const Finished absent = peers("exit 1\n");
+  EXPECT_EQ(absent.exit_code, 1);
+  EXPECT_NE(absent.err.find("set TMPDIR"), std::string::npos) << absent.err;
+}
+
+TEST_F(BenchPeers, WithoutTheProgramNoModelIsWritten) {
+  const Finished finished =
+      run_program("inferno", "bench peers synthetic:qwen3-0.6b:q2_k --program no-such-llama-bench", "",
+                  "TMPDIR=/nowhere");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("no-such-llama-bench is not on PATH"), std::string::npos) << finished.err;
+  EXPECT_EQ(run_program("inferno", "bench peers ''").exit_code, 2);
+}
+
 }  // namespace
 }  // namespace inferno::test

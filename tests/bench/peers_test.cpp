@@ -35,12 +35,14 @@ class Peers : public testing::Test {
     options.prompt_tokens = 4;
     options.generated_tokens = 3;
     options.rounds = 2;
+    options.limits = limits_;
     return compare_with_peer(loaded_, options, {}, nullptr, clock_);
   }
 
   std::vector<std::byte> bytes_;
   model::LoadedModel loaded_;
   test::TickingClock clock_;
+  Limits limits_;
   std::string arguments_;
 };
 
@@ -68,6 +70,34 @@ TEST_F(Peers, SpeedsStandSideBySide) {
   EXPECT_EQ(line, "-m model.gguf -p 4 -n 3 -t 1 -r 1 -ngl 0 -o json");
 }
 
+constexpr const char* kAnswer =
+    "echo '[{\"n_prompt\": 4, \"n_gen\": 0, \"avg_ts\": 2000},"
+    "{\"n_prompt\": 0, \"n_gen\": 3, \"avg_ts\": 500}]'\n";
+
+TEST_F(Peers, BothStandBesideTheSameCeiling) {
+  const auto unknown = compare(program(kAnswer));
+  ASSERT_TRUE(unknown.ok()) << unknown.error().message;
+  EXPECT_FALSE(unknown->rows[0].ours_of_ceiling);
+  EXPECT_NE(peer_table(*unknown).find("—"), std::string::npos);
+
+  limits_.read_gb_per_s = 1;
+  const auto comparison = compare(program(kAnswer));
+  ASSERT_TRUE(comparison.ok()) << comparison.error().message;
+  for (const PeerRow& row : comparison->rows) {
+    ASSERT_TRUE(row.ours_of_ceiling && row.peer_of_ceiling);
+    EXPECT_GT(row.peer_of_ceiling->pct, 0);
+    EXPECT_NEAR(row.ours_of_ceiling->pct / row.peer_of_ceiling->pct, row.ratio.p50, 1e-9);
+    EXPECT_EQ(row.peer_of_ceiling->ceiling, "1.0 GB/s read");
+  }
+  // Three tokens read every weight three times, four tokens of a prompt once; a millisecond each.
+  const double weights = static_cast<double>(loaded_.model->weights().bytes());
+  EXPECT_GT(comparison->rows[1].ours_of_ceiling->pct, 100 * 0.5 * weights / 1e9 / 0.001);
+  EXPECT_LT(comparison->rows[1].ours_of_ceiling->pct, 100 * 2 * weights / 1e9 / 0.001);
+  const std::string table = peer_table(*comparison);
+  EXPECT_NE(table.find("| 1.0 GB/s read |"), std::string::npos) << table;
+  EXPECT_NE(table.find("*: the other ceiling was not measured"), std::string::npos) << table;
+}
+
 TEST_F(Peers, WhatIsNotUnderstoodIsAnError) {
   for (const char* body : {"echo hello\n", "echo '[]'\n", "echo '{\"avg_ts\": 3}'\n", "echo '[1, null]'\n"}) {
     const auto comparison = compare(program(body));
@@ -83,6 +113,7 @@ TEST_F(Peers, APeerThatIsNotThereIsSaidToBe) {
   const auto comparison = compare("no-such-llama-bench");
   ASSERT_FALSE(comparison.ok());
   EXPECT_EQ(comparison.error().code, ErrorCode::kUnavailable);
+  EXPECT_EQ(find_peer("a/path").value(), "a/path");
 }
 
 }  // namespace
