@@ -50,6 +50,7 @@ svg .label { font-size: 11.5px; } svg .limit-label { fill: var(--limit); font-si
 .line { stroke: var(--c); } .band, .m, .bar rect { fill: var(--c); }
 .legend { list-style: none; margin: 8px 0; padding: 0; display: flex; flex-wrap: wrap; gap: 4px 22px; }
 .legend li { display: flex; align-items: center; gap: 8px; } .swatch { flex: none; }
+@media (max-width: 1000px) { table { font-size: 13px; } th, td { padding: 4px 7px; } }
 @media print { body { max-width: none; } .scroll { overflow: visible; } }
 )";
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "bench/report/markdown_table.h"
@@ -19,15 +20,41 @@ std::string day(const LogEntry& entry) {
   return entry.timestamp.substr(0, 10);
 }
 
-// At most five of the runs are named on the axis, by their day.
+// "2026-01-31T12:00:00Z" without the characters before `begin` and from `end` on.
+std::string part(const Run& run, size_t begin, size_t end) {
+  const std::string& time = run.entry->timestamp;
+  return time.size() < end ? time : time.substr(begin, end - begin);
+}
+
+// How to tell the runs apart in few characters: by day, else by the time of the one day, else by both.
+void name_ticks(Axis& axis, const std::vector<Run>& runs, size_t stride) {
+  const auto name = [&](const auto& label) {
+    axis.ticks.clear();
+    std::set<std::string> labels;
+    for (size_t i = 0; i < runs.size(); i += stride) {
+      axis.ticks.push_back({static_cast<double>(i), label(runs[i])});
+      labels.insert(axis.ticks.back().label);
+    }
+    return labels.size() == axis.ticks.size();
+  };
+  if (name([](const Run& run) { return part(run, 0, 10); })) return;
+  if (day(*runs.front().entry) == day(*runs.back().entry)) {
+    axis.label = fmt::format("runs of {} (UTC) in order of time", day(*runs.front().entry));
+    if (!name([](const Run& run) { return part(run, 11, 16); })) {
+      name([](const Run& run) { return part(run, 11, 19); });
+    }
+    return;
+  }
+  axis.label += " (UTC)";
+  name([](const Run& run) { return part(run, 5, 10) + " " + part(run, 11, 16); });
+}
+
+// At most four of the runs are named on the axis.
 Axis run_axis(const std::vector<Run>& runs) {
   constexpr size_t kTicks = 4;
   Axis axis{.label = "runs in order of time", .log = false, .min = 0, .max = 0, .ticks = {}};
   axis.max = std::max(static_cast<double>(runs.size()) - 1, 1.0);
-  const size_t stride = (runs.size() + kTicks - 1) / kTicks;
-  for (size_t i = 0; i < runs.size(); i += stride) {
-    axis.ticks.push_back({static_cast<double>(i), day(*runs[i].entry)});
-  }
+  name_ticks(axis, runs, (runs.size() + kTicks - 1) / kTicks);
   return axis;
 }
 

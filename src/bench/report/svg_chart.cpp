@@ -59,6 +59,8 @@ void fit_log(Axis& axis, double least, double greatest) {
   }
 }
 
+constexpr double kCharacter = 8;  // the widest figure of a tick, in pixels
+
 constexpr const char* kMarkers[SvgChart::kSeries] = {
     "<circle cx='{0:.1f}' cy='{1:.1f}' r='4'",
     "<path d='M{0:.1f} {1:.1f}m-4 -4h8v8h-8z'",
@@ -77,7 +79,9 @@ std::string marker(double x, double y, size_t series) {
 
 std::string html_escaped(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
     switch (c) {
       case '&':
         safe += "&amp;";
@@ -97,6 +101,9 @@ std::string html_escaped(std::string_view text) {
       default:
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
           safe += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        } else if (c == '\xc2' && next >= 0x80 && next <= 0x9f) {  // U+0080 to U+009F
+          safe += fmt::format("\\u{{{:x}}}", next);
+          ++i;
         } else {
           safe += c;
         }
@@ -222,9 +229,13 @@ std::string SvgChart::axes() const {
                         py(tick.value) + 4, html_escaped(tick.label));
   }
   for (const Tick& tick : x_.ticks) {
-    text += fmt::format("<path class='grid' d='M{:.1f} {:.1f}V{:.1f}'/>", px(tick.value), top_, bottom + 4);
-    text += fmt::format("<text class='tick' text-anchor='middle' x='{:.1f}' y='{:.1f}'>{}</text>\n",
-                        px(tick.value), bottom + 18, html_escaped(tick.label));
+    const double x = px(tick.value);
+    const double half = kCharacter / 2 * static_cast<double>(tick.label.size());
+    const bool fits = x + half < width_;  // else it ends with the chart
+    text += fmt::format("<path class='grid' d='M{:.1f} {:.1f}V{:.1f}'/>", x, top_, bottom + 4);
+    text +=
+        fmt::format("<text class='tick' text-anchor='{}' x='{:.1f}' y='{:.1f}'>{}</text>\n",
+                    fits ? "middle" : "end", fits ? x : width_ - 1, bottom + 18, html_escaped(tick.label));
   }
   text += fmt::format("<path class='axis' d='M{:.1f} {:.1f}V{:.1f}H{:.1f}'/>\n", left_, top_, bottom, right);
   text += fmt::format("<text class='axis-label' text-anchor='middle' x='{:.1f}' y='{:.1f}'>{}</text>\n",

@@ -34,7 +34,8 @@ bench::Page full_page() {
   bench::Page page;
   page.reports = {full_report("Alpha-1B", 12000), full_report("Beta-2B", 25000)};
   page.ladders = {make_ladder()};
-  for (int i = 0; i < 12; ++i) {
+  // Of 13 runs the last is named, at the end of the axis.
+  for (int i = 0; i < 13; ++i) {
     bench::LogEntry entry =
         bench::log_entry(full_report(i % 3 == 0 ? "Beta-2B" : "Alpha-1B", 30000 - 1500 * i));
     entry.timestamp = fmt::format("2026-01-{:02}T03:04:05Z", i + 1);
@@ -74,7 +75,7 @@ TEST(Html, FetchesNothingAndRunsNothing) {
 
 TEST(Html, EscapesWhatFilesSay) {
   bench::Page page = full_page();
-  const std::string evil = "</style><script>alert('x')</script>\"\x1b";
+  const std::string evil = "</style><script>alert('x')</script>\"\x1b\xc2\x9b";
   page.reports[0].setting.model = page.reports[0].setting.device_name = evil;
   page.reports[0].results[0].config.key = evil;
   page.ladders[0].model = page.ladders[0].rows[0].name = page.ladders[0].rows[2].absent = evil;
@@ -83,6 +84,7 @@ TEST(Html, EscapesWhatFilesSay) {
   const std::string text = bench::html(page);
   EXPECT_EQ(count(text, "<script"), 0u);
   EXPECT_EQ(count(text, "\x1b"), 0u);
+  EXPECT_EQ(count(text, "\xc2\x9b"), 0u);
   EXPECT_EQ(count(text, "</style>"), 1u);
 }
 
@@ -92,6 +94,50 @@ TEST(Html, OfRunsWithoutACacheThereIsNoCacheMemory) {
   EXPECT_EQ(cells(), 0u);
   report.setting.use_kv_cache = false;
   EXPECT_EQ(cells(), 2u);
+}
+
+TEST(Html, ControlCharactersBecomeVisible) {
+  EXPECT_EQ(bench::html_escaped("\x1b[2J \x7f"), "\\x1b[2J \\x7f");
+  EXPECT_EQ(bench::html_escaped("\u0080\u009b\u009f"), "\\u{80}\\u{9b}\\u{9f}");
+  EXPECT_EQ(bench::html_escaped("\u00a0é–"), "\u00a0é–");
+  EXPECT_EQ(bench::html_escaped("\xc2"), "\xc2");
+}
+
+// The labels of the history's first chart.
+std::vector<std::string> run_labels(const std::vector<std::string>& timestamps) {
+  bench::Page page;
+  for (const std::string& timestamp : timestamps) {
+    page.history.push_back(bench::log_entry(make_report()));
+    page.history.back().timestamp = timestamp;
+  }
+  const std::string text = bench::html(page);
+  const std::string chart = text.substr(0, text.find("</svg>", text.find("<svg class='chart'")));
+  std::vector<std::string> labels;
+  for (size_t end = chart.find("</text>"); end != std::string::npos; end = chart.find("</text>", end + 1)) {
+    const size_t begin = chart.rfind('>', end) + 1;
+    labels.push_back(chart.substr(begin, end - begin));
+  }
+  return labels;
+}
+
+TEST(Html, RunsOfOneDayAreToldApartByTheirTime) {
+  const auto has = [](const std::vector<std::string>& labels, const std::string& label) {
+    return std::count(labels.begin(), labels.end(), label);
+  };
+  const auto days = run_labels({"2026-01-01T03:04:05Z", "2026-01-02T03:04:05Z"});
+  EXPECT_EQ(has(days, "2026-01-01"), 1);
+  EXPECT_EQ(has(days, "2026-01-02"), 1);
+  const auto times = run_labels({"2026-01-01T03:04:05Z", "2026-01-01T13:04:05Z"});
+  EXPECT_EQ(has(times, "03:04"), 1);
+  EXPECT_EQ(has(times, "13:04"), 1);
+  EXPECT_EQ(has(times, "runs of 2026-01-01 (UTC) in order of time"), 1);
+  const auto seconds = run_labels({"2026-01-01T03:04:05Z", "2026-01-01T03:04:45Z"});
+  EXPECT_EQ(has(seconds, "03:04:05"), 1);
+  EXPECT_EQ(has(seconds, "03:04:45"), 1);
+  const auto both = run_labels({"2026-01-01T03:04:05Z", "2026-01-01T03:05:05Z", "2026-01-02T03:04:05Z"});
+  EXPECT_EQ(has(both, "01-01 03:04"), 1);
+  EXPECT_EQ(has(both, "01-01 03:05"), 1);
+  EXPECT_EQ(has(both, "01-02 03:04"), 1);
 }
 
 TEST(SvgChart, AxesEndAtRoundNumbers) {
@@ -152,7 +198,7 @@ TEST(Html, LooksRightInABrowser) {
   std::string text = bench::html(full_page());
   text.insert(text.find("</head>"), kInspector);
   std::ofstream(dir / "page.html") << text;
-  for (const char* size : {"1400,1000", "700,1000"}) {
+  for (const char* size : {"1400,1000", "950,1000", "700,1000"}) {
     const std::string command = fmt::format(
         "HOME='{0}' {1} --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --window-size={2} "
         "--user-data-dir='{0}/profile' --virtual-time-budget=2000 --dump-dom 'file://{0}/page.html' "
