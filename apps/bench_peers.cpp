@@ -1,4 +1,5 @@
 // inferno bench peers: our speed beside llama-bench's on the same file, in turn.
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -45,7 +46,7 @@ Result<std::string> write_model(const std::string& spec_text, const TemporaryFol
     return make_error(ErrorCode::kResource,
                       "{}: needs a file of {}, and {} are free in {}; set TMPDIR to a folder with more room",
                       escaped(spec_text, 4096), human_bytes(needed), human_bytes(free),
-                      escaped(folder.path(), 4096));
+                      escaped(std::filesystem::path(folder.path()).parent_path().string(), 4096));
   }
   TRY(written);
   return path;

@@ -203,7 +203,7 @@ TEST_F(BenchPeers, ASyntheticModelIsAFileWhileBothRun) {
 }
 
 TEST_F(BenchPeers, TheFileIsGoneAfterAnInterrupt) {
-  const Finished finished = peers("test -f \"$2\" && kill -INT $PPID\nsleep 600\n");
+  const Finished finished = peers("test -f \"$2\" && kill -INT $PPID\nexec sleep 600\n");
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
   EXPECT_TRUE(std::filesystem::is_empty(temporary_));
 }
