@@ -19,16 +19,19 @@ constexpr std::string_view kPassage =
     "from "
     "the book, number by number, through the old brass horn, until every captain knew where the rocks were. ";
 
-// Reading a prompt token takes a fraction of making a new one, once prefill is batched.
-constexpr double kPromptTokenWork = 0.25;
+// Of what is left of --max-seconds, so that runs of one length may differ a little.
+constexpr double kPlannedShare = 0.97;
 
-double work(const Config& config) {
-  return kPromptTokenWork * static_cast<double>(config.prompt_tokens) +
-         static_cast<double>(config.max_new_tokens);
+double seconds(Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
 }
 
 std::chrono::nanoseconds to_ns(metrics::Seconds seconds) {
   return std::chrono::round<std::chrono::nanoseconds>(seconds);
+}
+
+int n_trials(const ConfigResult& result) {
+  return static_cast<int>(result.trials.size());
 }
 
 // The clock's readings as a trial; what no phase claims is `other`.
@@ -58,7 +61,8 @@ Runner::Runner(const model::LoadedModel& loaded, RunOptions options, OnProgress 
       options_(std::move(options)),
       on_progress_(std::move(on_progress)),
       cancelled_(cancelled),
-      clock_(clock) {}
+      clock_(clock),
+      pace_(options_.use_kv_cache) {}
 
 double Runner::elapsed() const {
   return std::chrono::duration<double>(clock_.now() - begin_).count();
@@ -66,6 +70,10 @@ double Runner::elapsed() const {
 
 bool Runner::is_cancelled() const {
   return cancelled_ != nullptr && cancelled_->load(std::memory_order_relaxed);
+}
+
+double Runner::end() const {
+  return options_.max_seconds.value_or(kForever);
 }
 
 Result<std::vector<int32_t>> Runner::prompt_ids(int64_t n) const {
@@ -81,104 +89,120 @@ Result<std::vector<int32_t>> Runner::prompt_ids(int64_t n) const {
 Result<std::vector<ConfigResult>> Runner::run(const std::vector<Config>& configs) {
   TRY(prompt_ids(1));
   begin_ = clock_.now();
+  pace_ = Pace(options_.use_kv_cache);
   progress_ = {};
   progress_.n_configs = configs.size();
-  done_work_ = total_work_ = 0;
-  for (const Config& config : configs) total_work_ += work(config) * (options_.warmup_runs + options_.trials);
+  const int64_t context = loaded_.model->config().context_length;
+  // The last token is never fed back.
+  const auto needed = [](const Config& config) { return config.prompt_tokens + config.max_new_tokens - 1; };
+  std::vector<Config> runnable;
+  for (const Config& config : configs) {
+    if (needed(config) <= context) runnable.push_back(config);
+  }
+  std::span<const Config> rest = runnable;
   std::vector<ConfigResult> results;
-  for (size_t i = 0; i < configs.size() && !is_cancelled(); ++i) {
-    // What is left of the time, shared equally among the configs that are left.
-    const double left = options_.max_seconds ? *options_.max_seconds - elapsed() : kForever;
-    results.push_back(run_config(configs[i], i, left / static_cast<double>(configs.size() - i)));
+  for (const Config& config : configs) {
+    if (is_cancelled()) break;
+    progress_.config = results.size();
+    progress_.key = config.key;
+    ConfigResult& result = results.emplace_back();
+    result.config = config;
+    result.prompt_tokens = config.prompt_tokens;
+    result.max_new_tokens = config.max_new_tokens;
+    if (needed(config) > context) {
+      result.note = fmt::format("not run: the model's context has {} positions, {} are needed", context,
+                                needed(config));
+      continue;
+    }
+    run_row({rest, elapsed()}, result);
+    rest = rest.subspan(1);
   }
   return results;
 }
 
-ConfigResult Runner::run_config(const Config& config, size_t index, double budget) {
-  progress_.config = index;
-  progress_.key = config.key;
-  ConfigResult result;
-  result.config = config;
-  result.prompt_tokens = config.prompt_tokens;
-  result.max_new_tokens = config.max_new_tokens;
-  const int64_t context = loaded_.model->config().context_length;
-  // The last token is never fed back.
-  const int64_t needed = config.prompt_tokens + config.max_new_tokens - 1;
-  if (needed > context) {
-    result.note =
-        fmt::format("not run: the model's context has {} positions, {} are needed", context, needed);
-    total_work_ -= work(config) * (options_.warmup_runs + options_.trials);
-    return result;
+RowPlan Runner::plan(const Row& row) const {
+  if (!options_.max_seconds || !pace_.known()) {
+    return {.budget_s = kForever,
+            .warmup_runs = options_.warmup_runs,
+            .trials = options_.trials,
+            .run_s = kForever};
   }
+  const double left = kPlannedShare * (end() - row.begin_s);
+  return plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
+}
+
+void Runner::run_row(const Row& row, ConfigResult& result) {
   reset_peak_resident_memory();
-  if (const Status ran = run_trials(config, budget, result); !ran) {
+  if (const RowPlan plan = this->plan(row); !plan.fits) {
+    result.note = fmt::format(
+        "not run: its prompt of {} and {} new tokens take about {:.0f} s at the speed so far, {:.0f} s of "
+        "--max-seconds are left for it",
+        result.prompt_tokens, std::min(result.max_new_tokens, kLeastNewTokens), plan.least_s,
+        std::max(plan.left_s, 0.0));
+  } else if (const Status ran = run_trials(row, result); !ran) {
     result.note = fmt::format("failed: {}", ran.error().message);
+  } else {
+    add_note(result);
   }
   const int64_t positions = result.prompt_tokens + result.max_new_tokens;
   result.cache_bytes = cache_bytes(loaded_.model->kv_config(options_.kv_type, 1, positions), positions);
   result.peak_host_bytes = peak_resident_memory().value_or(0);
-  return result;
 }
 
-Status Runner::run_trials(const Config& config, double budget, ConfigResult& result) {
-  TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(config.prompt_tokens));
-  const double end = elapsed() + budget;
-  const int n_runs = options_.warmup_runs + options_.trials;
-  for (int run = 0; run < n_runs && !is_cancelled(); ++run) {
-    progress_.warmup = run < options_.warmup_runs;
-    progress_.run = progress_.warmup ? run : run - options_.warmup_runs;
-    progress_.n_runs = progress_.warmup ? options_.warmup_runs : options_.trials;
-    const double now = elapsed();
+Status Runner::run_trials(const Row& row, ConfigResult& result) {
+  TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(result.prompt_tokens));
+  while (n_trials(result) < options_.trials && !is_cancelled()) {
+    const RowPlan plan = this->plan(row);
     const bool is_first = result.trials.empty();
-    // The trials of a row are of one length: the first decides, the others run if there is time for nearly as
-    // much (it has taken a little more than its share).
-    const double share = (end - now) / (n_runs - run);
-    const double wanted = is_first ? 0 : std::chrono::duration<double>(result.trials.front().wall).count();
-    if (share <= 0 || now + 0.9 * wanted > end) break;
-    Deadlines deadlines;
-    if (is_first) deadlines = {progress_.warmup ? now + share : end, now + share};
-    TRY_ASSIGN(const std::optional<Trial> trial, run_once(config, ids, result.max_new_tokens, deadlines));
-    done_work_ += work(config);
-    if (progress_.warmup) {
-      result.warmup_runs += trial ? 1 : 0;
-      if (!trial) run = options_.warmup_runs - 1;  // too slow to be warmed up: on to the trials
-    } else if (trial) {
-      add_trial(*trial, result);
+    if (!is_first && !has_time_again(row, plan, result.trials.front())) break;
+    progress_.warmup = is_first && result.warmup_runs < plan.warmup_runs;
+    progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
+    progress_.n_runs = progress_.warmup ? plan.warmup_runs : options_.trials;
+    TRY_ASSIGN(const std::optional<Trial> trial, run_once(row, ids, result));
+    if (!trial) break;
+    // A first run may have shown that there is no time to warm up: it is a trial then.
+    if (progress_.warmup && result.warmup_runs < this->plan(row).warmup_runs) {
+      ++result.warmup_runs;
+    } else if (is_first || trial->generated_tokens == result.max_new_tokens) {
+      result.cut = result.cut || trial->generated_tokens < result.max_new_tokens;
+      result.max_new_tokens = trial->generated_tokens;
+      result.trials.push_back(*trial);
     } else {
       break;
     }
   }
-  add_note(result, budget);
   return {};
 }
 
-void Runner::add_trial(const Trial& trial, ConfigResult& result) const {
-  result.cut = result.cut || trial.generated_tokens < result.max_new_tokens;
-  result.max_new_tokens = trial.generated_tokens;
-  result.trials.push_back(trial);
+bool Runner::has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const {
+  const double wanted = seconds(first.wall);
+  return elapsed() + wanted <= std::min(end(), row.begin_s + plan.budget_s + 0.1 * wanted);
 }
 
-void Runner::add_note(ConfigResult& result, double budget) const {
+void Runner::add_note(ConfigResult& result) const {
   std::vector<std::string> notes;
   if (result.cut) {
     notes.push_back(fmt::format("cut by --max-seconds at {} of {} new tokens", result.max_new_tokens,
                                 result.config.max_new_tokens));
   }
-  const auto n = static_cast<int>(result.trials.size());
+  std::vector<std::string> fewer;
+  const auto count = [&](int n, int asked, std::string_view what) {
+    if (n < asked) fewer.push_back(fmt::format("{} of {} {}", n, asked, what));
+  };
+  count(n_trials(result), options_.trials, "trials");
+  count(result.warmup_runs, options_.warmup_runs, "warm-up runs");
   if (is_cancelled()) {
     notes.push_back("interrupted");
-  } else if (n == 0) {
-    notes.push_back(
-        fmt::format("not run: its share of --max-seconds, {:.1f} s, was over before the first token",
-                    std::max(budget, 0.0)));
-  } else if (n < options_.trials) {
-    notes.push_back(fmt::format("{} of {} trials: --max-seconds was over", n, options_.trials));
+  } else if (result.trials.empty()) {
+    notes.push_back("not run: --max-seconds was over before its first token");
+  } else if (!fewer.empty()) {
+    notes.push_back(fmt::format("--max-seconds left time for {}", fmt::join(fewer, " and ")));
   }
   result.note = fmt::format("{}", fmt::join(notes, "; "));
 }
 
-Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::vector<int32_t>& ids,
-                                              int64_t max_new_tokens, Deadlines deadlines) {
+engine::Request Runner::request(const Config& config, const std::vector<int32_t>& ids,
+                                int64_t max_new_tokens) const {
   engine::Request request;
   request.prompt_ids = ids;
   request.max_new_tokens = max_new_tokens;
@@ -186,25 +210,35 @@ Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::v
   request.ignore_end = true;  // a row's length is the config's, whatever the model says
   request.use_kv_cache = options_.use_kv_cache;
   request.kv_type = options_.kv_type;
+  return request;
+}
 
+Result<std::optional<Trial>> Runner::run_once(const Row& row, const std::vector<int32_t>& ids,
+                                              const ConfigResult& result) {
+  const double begin = elapsed();
+  double first_token = begin;
   progress_.tokens = 0;
-  progress_.max_new_tokens = max_new_tokens;
+  progress_.max_new_tokens = result.max_new_tokens;
   bool is_over = false;
   // Within a pass only the prompt's is given up: a token under way is finished, so that no time is lost in
   // it.
   const auto cancelled = [&] {
-    return is_over || is_cancelled() ||
-           (deadlines.prompt < kForever && progress_.tokens == 0 && elapsed() > deadlines.prompt);
+    return is_over || is_cancelled() || (options_.max_seconds && progress_.tokens == 0 && elapsed() > end());
   };
   engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
-  TRY_ASSIGN(const engine::RequestId id,
-             engine.submit(
-                 std::move(request), [](std::string_view) { return true; }, cancelled));
+  TRY_ASSIGN(const engine::RequestId id, engine.submit(
+                                             request(row.rest.front(), ids, result.max_new_tokens),
+                                             [](std::string_view) { return true; }, cancelled));
   while (engine.has_work()) {
     engine.step();
     progress_.tokens = static_cast<int64_t>(engine.n_generated(id));
-    report_progress();
-    is_over = progress_.elapsed_s > deadlines.tokens && progress_.tokens > 0;
+    progress_.elapsed_s = elapsed();
+    report_progress(row, begin);
+    if (progress_.tokens == 0) continue;
+    if (progress_.tokens == 1) first_token = progress_.elapsed_s;
+    pace_.observe(result.prompt_tokens, first_token - begin, progress_.tokens - 1,
+                  progress_.elapsed_s - first_token);
+    is_over = options_.max_seconds && progress_.elapsed_s > token_deadline(row, begin, result);
   }
   engine::Outcome outcome = *engine.take(id);
   if (!outcome.generated) return outcome.generated.error();
@@ -212,15 +246,28 @@ Result<std::optional<Trial>> Runner::run_once(const Config& config, const std::v
   return std::optional<Trial>(to_trial(*outcome.generated));
 }
 
-void Runner::report_progress() {
-  progress_.elapsed_s = elapsed();
-  const double done = done_work_ + static_cast<double>(progress_.tokens);
-  if (done_work_ > 0) progress_.left_s = progress_.elapsed_s / done * std::max(0.0, total_work_ - done);
-  if (progress_.left_s && options_.max_seconds) {
-    progress_.left_s =
-        std::min(*progress_.left_s, std::max(0.0, *options_.max_seconds - progress_.elapsed_s));
+double Runner::token_deadline(const Row& row, double begin, const ConfigResult& result) const {
+  if (!result.trials.empty()) return end();  // as long as the first trial
+  const double step = pace_.step_s(result.prompt_tokens + progress_.tokens);
+  return std::min(end(), begin + plan(row).run_s) - step;
+}
+
+void Runner::report_progress(const Row& row, double begin) {
+  if (!on_progress_) return;
+  const auto run_s = [&](const Config& config) {
+    return pace_.run_s(config.prompt_tokens, config.max_new_tokens);
+  };
+  if (pace_.known()) {
+    const Config& config = row.rest.front();
+    const double this_run = pace_.run_s(config.prompt_tokens, progress_.max_new_tokens);
+    const int runs = progress_.n_runs - progress_.run - 1 + (progress_.warmup ? options_.trials : 0);
+    double left = runs * this_run + std::max(0.0, begin + this_run - progress_.elapsed_s);
+    for (const Config& later : row.rest.subspan(1)) {
+      left += (options_.warmup_runs + options_.trials) * run_s(later);
+    }
+    progress_.left_s = std::min(left, std::max(0.0, end() - progress_.elapsed_s));
   }
-  if (on_progress_) on_progress_(progress_);
+  on_progress_(progress_);
 }
 
 uint64_t cache_bytes(const kv::Config& config, int64_t tokens) {

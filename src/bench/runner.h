@@ -6,11 +6,14 @@
 #include <functional>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "bench/result.h"
+#include "bench/time_plan.h"
+#include "engine/request.h"
 #include "model/load.h"
 
 namespace inferno::bench {
@@ -21,9 +24,10 @@ struct RunOptions {
   bool use_kv_cache = true;
   DType kv_type = DType::kF16;
   std::optional<std::string> prompt;  // repeated or cut to a config's length; else a passage of our own
-  // For the whole suite, shared among its configs. A config's first trial is stopped when its share is over:
-  // in the prompt before the next layer, else after the token that it is at. Its other trials are as long as
-  // the first, and fewer when there is no time for them.
+  // For the whole suite, shared among its configs as time_plan.h says. The first config has no plan before
+  // its first token. A config's first trial ends with its part of the share, after the token that it is at;
+  // its other trials are as long as the first. When all the time is over a prompt is given up before its next
+  // layer, a token is finished.
   std::optional<double> max_seconds;
 };
 
@@ -34,7 +38,7 @@ struct Progress {
   int run = 0, n_runs = 0;  // run counts from 0, among warm-ups or among trials
   int64_t tokens = 0, max_new_tokens = 0;
   double elapsed_s = 0;
-  // Of the whole suite, from the speed so far; unknown until the first run is over.
+  // Of the whole suite, from the speed so far; unknown until there is a token.
   std::optional<double> left_s;
 };
 using OnProgress = std::function<void(const Progress&)>;
@@ -54,20 +58,28 @@ class Runner {
   Result<std::vector<int32_t>> prompt_ids(int64_t n) const;
 
  private:
-  ConfigResult run_config(const Config& config, size_t index, double budget);
-  Status run_trials(const Config& config, double budget, ConfigResult& result);
-  void add_trial(const Trial& trial, ConfigResult& result) const;
-  void add_note(ConfigResult& result, double budget) const;
-  void report_progress();
-  // Seconds on our clock since the beginning, until when the prompt must be read and the tokens be made; a
-  // trial has one token at least.
   static constexpr double kForever = std::numeric_limits<double>::infinity();
-  struct Deadlines {
-    double prompt = kForever, tokens = kForever;
+  // A config whose turn it is, and those after it.
+  struct Row {
+    std::span<const Config> rest;
+    double begin_s;  // on our clock: since the beginning of the suite
   };
-  // One request. nullopt when not even the first token was there in time.
-  Result<std::optional<Trial>> run_once(const Config& config, const std::vector<int32_t>& ids,
-                                        int64_t max_new_tokens, Deadlines deadlines);
+  // Of what the pace is by now.
+  RowPlan plan(const Row& row) const;
+  void run_row(const Row& row, ConfigResult& result);
+  Status run_trials(const Row& row, ConfigResult& result);
+  bool has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const;
+  void add_note(ConfigResult& result) const;
+  engine::Request request(const Config& config, const std::vector<int32_t>& ids,
+                          int64_t max_new_tokens) const;
+  // One request, of as many tokens as the result has by now, or fewer. nullopt when not even the first token
+  // was there in time.
+  Result<std::optional<Trial>> run_once(const Row& row, const std::vector<int32_t>& ids,
+                                        const ConfigResult& result);
+  // Of a run that began then: no token begins after it.
+  double token_deadline(const Row& row, double begin, const ConfigResult& result) const;
+  void report_progress(const Row& row, double begin);
+  double end() const;  // of the whole suite
   double elapsed() const;
   bool is_cancelled() const;
 
@@ -78,7 +90,7 @@ class Runner {
   const Clock& clock_;
   std::chrono::steady_clock::time_point begin_;
   Progress progress_;
-  double done_work_ = 0, total_work_ = 0;  // tokens, for left_s
+  Pace pace_;
 };
 
 // What a cache holds of `tokens` positions, every layer at full length, as the seed's log counts it:

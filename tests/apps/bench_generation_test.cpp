@@ -160,7 +160,7 @@ TEST(BenchGeneration, TimeThatRunsOutIsSaid) {
   const Finished finished = run_program("inferno", "bench generation --no-save --max-seconds 1e-9");
   EXPECT_EQ(finished.exit_code, 1) << "nothing was measured";
   EXPECT_EQ(finished.out, "");
-  EXPECT_TRUE(contains(finished.err, "nothing was measured: not run: its share of --max-seconds, 0.0 s"))
+  EXPECT_TRUE(contains(finished.err, "nothing was measured: not run: --max-seconds was over before"))
       << finished.err;
 }
 

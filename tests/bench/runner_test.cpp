@@ -91,8 +91,52 @@ TEST_F(RunnerTest, MaxSecondsCutsRowsAndSaysSo) {
   }
   const auto none = run({config(4, 3)}, {.warmup_runs = 0, .trials = 2, .max_seconds = 0.001});
   EXPECT_TRUE(none[0].trials.empty());
-  EXPECT_NE(none[0].note.find("its share of --max-seconds, 0.0 s, was over"), std::string::npos)
-      << none[0].note;
+  EXPECT_EQ(none[0].note, "not run: --max-seconds was over before its first token");
+}
+
+double now(const Clock& clock) {
+  return std::chrono::duration<double>(clock.now().time_since_epoch()).count();
+}
+
+TEST_F(RunnerTest, ScarceTimeDropsWarmUpsAndTheSuiteKeepsWithinIt) {
+  const double begin = now(clock_);
+  const auto results =
+      run({config(4, 300), config(4, 20), config(4, 300)}, {.warmup_runs = 2, .trials = 3, .max_seconds = 2});
+  // One token of this clock is less than 20 ms.
+  EXPECT_LT(now(clock_) - begin, 2.02);
+  EXPECT_TRUE(results[0].cut);
+  for (const ConfigResult& result : results) {
+    EXPECT_FALSE(result.trials.empty());
+    EXPECT_EQ(result.warmup_runs, 0);
+    EXPECT_NE(result.note.find("0 of 2 warm-up runs"), std::string::npos) << result.note;
+  }
+}
+
+TEST_F(RunnerTest, ARowThatCannotFitIsSaidAtOnceAndItsTimeGoesToTheOthers) {
+  // The ticking clock charges a pass by its layers, so without a cache every token costs as much as a prompt:
+  // what makes the second row too dear is its length alone.
+  const RunOptions options{.warmup_runs = 0, .trials = 1, .use_kv_cache = false, .max_seconds = 2};
+  const double begin = now(clock_);
+  const auto results = run({config(4, 12), config(400, 100), config(4, 12)}, options);
+  EXPECT_LT(now(clock_) - begin, 2.02);
+  EXPECT_TRUE(results[1].trials.empty());
+  EXPECT_TRUE(results[1].note.starts_with("not run: its prompt of 400 and 16 new tokens take about "))
+      << results[1].note;
+  EXPECT_TRUE(results[1].note.ends_with("of --max-seconds are left for it")) << results[1].note;
+  for (const size_t i : {size_t{0}, size_t{2}}) {
+    EXPECT_EQ(results[i].note, "");
+    EXPECT_EQ(results[i].trials.size(), 1u);
+  }
+}
+
+TEST_F(RunnerTest, EnoughTimeChangesNothing) {
+  const auto results =
+      run({config(4, 5), config(8, 3)}, {.warmup_runs = 2, .trials = 3, .max_seconds = 1000});
+  for (const ConfigResult& result : results) {
+    EXPECT_EQ(result.warmup_runs, 2);
+    EXPECT_EQ(result.trials.size(), 3u);
+    EXPECT_EQ(result.note, "");
+  }
 }
 
 TEST_F(RunnerTest, ProgressSaysWhereItIsAndWhatIsLeft) {
