@@ -1,13 +1,10 @@
 #include "bench/report/markdown.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <functional>
-#include <set>
 
 #include "base/text.h"
 #include "bench/figures.h"
+#include "bench/report/markdown_columns.h"
 #include "bench/report/markdown_table.h"
 
 namespace inferno::bench {
@@ -16,47 +13,6 @@ namespace {
 using Align = MarkdownTable::Align;
 
 constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
-
-// One report's results with what follows from them.
-struct Column {
-  const Report* report;
-  std::string name;
-  std::vector<std::optional<Figures>> figures;  // of each result
-
-  // The place of a configuration among the results.
-  std::optional<size_t> find(std::string_view key) const {
-    const auto& results = report->results;
-    const auto found = std::find_if(results.begin(), results.end(),
-                                    [&](const ConfigResult& result) { return result.config.key == key; });
-    if (found == results.end()) return std::nullopt;
-    return static_cast<size_t>(found - results.begin());
-  }
-};
-
-std::vector<Column> columns_of(std::span<const Report> reports) {
-  const std::vector<std::string> names = column_names(reports);
-  std::vector<Column> columns;
-  for (size_t i = 0; i < reports.size(); ++i) {
-    Column column{&reports[i], names[i], {}};
-    for (const ConfigResult& result : reports[i].results) {
-      column.figures.push_back(figures(result, reports[i].setting));
-    }
-    columns.push_back(std::move(column));
-  }
-  return columns;
-}
-
-// Keys of all reports, in order of first appearance.
-std::vector<Config> all_configs(std::span<const Report> reports) {
-  std::vector<Config> configs;
-  for (const Report& report : reports) {
-    for (const ConfigResult& result : report.results) {
-      const auto same = [&](const Config& config) { return config.key == result.config.key; };
-      if (std::none_of(configs.begin(), configs.end(), same)) configs.push_back(result.config);
-    }
-  }
-  return configs;
-}
 
 std::string sampling_text(const sampling::SamplingParams& params) {
   if (params.temperature == 0) return "greedy";
@@ -79,44 +35,6 @@ bool has_ttft_row(std::string_view key) {
 bool has_memory_row(std::string_view key) {
   return !is_one_of(key, {"sampled", "full-pipe"});
 }
-bool every_row(std::string_view) {
-  return true;
-}
-
-// A value of one configuration in one report; "—" where it did not run.
-struct Cell {
-  std::string title;  // after the report's name: "P50", or ""
-  std::function<std::string(const Column&, size_t)> text;
-};
-
-Cell cell(std::string title, std::function<std::optional<double>(const Figures&)> value, int digits) {
-  return {std::move(title), [value = std::move(value), digits](const Column& column, size_t i) {
-            const auto& f = column.figures[i];
-            return fixed(f ? value(*f) : std::nullopt, digits);
-          }};
-}
-
-std::string config_table(std::span<const Config> configs, std::span<const Column> columns,
-                         const std::vector<Cell>& cells, bool (*has_row)(std::string_view) = every_row) {
-  std::vector<MarkdownTable::Column> header = {{"Config", Align::kLeft}};
-  for (const Column& column : columns) {
-    for (const Cell& cell : cells) {
-      header.push_back({cell.title.empty() ? column.name : column.name + " " + cell.title, Align::kRight});
-    }
-  }
-  MarkdownTable table(std::move(header));
-  for (const Config& config : configs) {
-    if (!has_row(config.key)) continue;
-    std::vector<std::string> row = {config.key};
-    for (const Column& column : columns) {
-      const auto at = column.find(config.key);
-      for (const Cell& cell : cells) row.push_back(at ? cell.text(column, *at) : "—");
-    }
-    table.add_row(std::move(row));
-  }
-  return table.text();
-}
-
 std::optional<double> median(const std::optional<Quartiles>& quartiles) {
   return quartiles ? std::optional(quartiles->p50) : std::nullopt;
 }
@@ -151,20 +69,40 @@ std::string configs_table(std::span<const Config> configs) {
   return table.text();
 }
 
-std::string decode_tables(std::span<const Config> configs, std::span<const Column> columns) {
-  const Cell seed = cell(
-      "", [](const Figures& f) { return median(f.decode_seed_tps); }, 1);
+std::string decode_table(std::span<const Config> configs, std::span<const Column> columns) {
   const Cell steps = cell(
-      "steps", [](const Figures& f) { return median(f.decode_tps); }, 1);
+      "", [](const Figures& f) { return median(f.decode_tps); }, 1);
   const Cell forward = cell(
       "forward", [](const Figures& f) { return median(f.decode_forward_tps); }, 1);
+  const Cell seed = cell(
+      "N/(N-1)", [](const Figures& f) { return median(f.decode_seed_tps); }, 1);
   return "### Decode throughput (tok/s)\n\n"
-         "As the seed counts it: generated tokens / time of the decode passes.\n\n" +
-         config_table(configs, columns, {seed}) +
-         "\n### Decode throughput without the first token (tok/s)\n\n"
-         "(generated - 1) / time: of the steps, sampling and detokenization included; of the forward passes "
-         "alone.\n\n" +
-         config_table(configs, columns, {steps, forward});
+         "First what a user sees: N-1 tokens after the first / the time of their steps, sampling and text "
+         "included.\n"
+         "`forward`: the same tokens / the time of their forward passes. `N/(N-1)`: as the seed's log "
+         "counts, "
+         "all N tokens / the time of N-1 passes, which flatters.\n\n" +
+         config_table(configs, columns, {steps, forward, seed});
+}
+
+Cell quartile_cell(std::string title, std::function<std::optional<Quartiles>(const Figures&)> of) {
+  return {std::move(title), [of = std::move(of)](const Column& column, size_t i) {
+            const auto& f = column.figures[i];
+            const auto q = f ? of(*f) : std::nullopt;
+            return q ? fixed(q->p25, 1) + " to " + fixed(q->p75, 1) : std::string("—");
+          }};
+}
+
+std::string quartile_table(std::span<const Config> configs, std::span<const Column> columns) {
+  const auto figure = [](Quartiles Figures::*member) {
+    return [member](const Figures& f) { return std::optional(f.*member); };
+  };
+  return "### Spread over trials (quartiles)\n\n" +
+         config_table(configs, columns,
+                      {quartile_cell("E2E tok/s", figure(&Figures::e2e_tps)),
+                       quartile_cell("decode tok/s", [](const Figures& f) { return f.decode_tps; }),
+                       quartile_cell("prefill tok/s", figure(&Figures::prompt_tps)),
+                       quartile_cell("TTFT ms", figure(&Figures::ttft_ms))});
 }
 
 std::string memory_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -174,11 +112,12 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
                        [](const ConfigResult& result) { return result.peak_gpu_bytes.has_value(); });
   });
   const Cell cache = {"cache", [](const Column& column, size_t i) {
-                        return cache_mb(column.report->setting, column.report->results[i]);
+                        const ConfigResult& result = column.report->results[i];
+                        return result.trials.empty() ? "—" : cache_mb(column.report->setting, result);
                       }};
   const Cell peak = {"peak", [gpu](const Column& column, size_t i) {
                        const ConfigResult& result = column.report->results[i];
-                       if (gpu && !result.peak_gpu_bytes) return std::string("—");
+                       if (result.trials.empty() || (gpu && !result.peak_gpu_bytes)) return std::string("—");
                        const uint64_t bytes = gpu ? *result.peak_gpu_bytes : result.peak_host_bytes;
                        return fixed(static_cast<double>(bytes) / kGiB, 2);
                      }};
@@ -220,61 +159,6 @@ std::string shares_table(std::span<const Config> configs, std::span<const Column
               cell("other", share(&Shares::other), 1)});
 }
 
-const Report* counterpart(const Report& report, std::span<const Report> previous) {
-  const auto same = [&](const Report& other) {
-    return other.setting.model == report.setting.model && other.setting.dtype == report.setting.dtype &&
-           other.setting.use_kv_cache == report.setting.use_kv_cache;
-  };
-  const auto found = std::find_if(previous.begin(), previous.end(), same);
-  return found == previous.end() ? nullptr : &*found;
-}
-
-// Of the headline configuration, or of the first that both reports have.
-std::optional<std::string> headline(const Column& now, const Column& before) {
-  const auto in_both = [&](const std::string& key) { return now.find(key) && before.find(key); };
-  if (in_both("medium")) return "medium";
-  for (const ConfigResult& result : now.report->results) {
-    if (in_both(result.config.key)) return result.config.key;
-  }
-  return std::nullopt;
-}
-
-void add_speedup_row(MarkdownTable& table, const Column& column, const Report& previous) {
-  const Column before = columns_of({&previous, 1}).front();
-  const auto key = headline(column, before);
-  if (!key) return;
-  const auto& now = column.figures[*column.find(*key)];
-  const auto& then = before.figures[*before.find(*key)];
-  if (!now || !then || !now->decode_seed_tps || !then->decode_seed_tps) return;
-  if (!now->step_ms || !then->step_ms) return;
-  const double old_tps = then->decode_seed_tps->p50;
-  const double tps = now->decode_seed_tps->p50;
-  const double old_ms = then->step_ms->p50;
-  const double ms = now->step_ms->p50;
-  const auto reduction = old_ms > 0 ? std::optional(100 * (1 - ms / old_ms)) : std::nullopt;
-  table.add_row({fmt::format("{} ({})", column.name, *key), fixed(old_tps, 1) + " tok/s",
-                 fixed(tps, 1) + " tok/s", fixed(tps / old_tps, 2) + "x",
-                 fmt::format("{}ms → {}ms ({}%)", fixed(old_ms, 1), fixed(ms, 1), fixed(reduction, 0))});
-}
-
-std::string speedup_table(std::span<const Column> columns, std::span<const Report> previous) {
-  MarkdownTable table({{"Model", Align::kLeft},
-                       {"Previous decode", Align::kRight},
-                       {"Decode", Align::kRight},
-                       {"Speedup", Align::kRight},
-                       {"Step latency reduction", Align::kRight}});
-  std::set<std::string> labels;
-  for (const Column& column : columns) {
-    const Report* before = counterpart(*column.report, previous);
-    if (before == nullptr) continue;
-    const Setting& setting = before->setting;
-    labels.insert(escaped(setting.git_revision.empty() ? setting.timestamp : setting.git_revision));
-    add_speedup_row(table, column, *before);
-  }
-  if (table.empty()) return "";
-  return fmt::format("\n### Speedup vs {}\n\n", fmt::join(labels, ", ")) + table.text();
-}
-
 void add_row_note(std::string& notes, const Column& column, size_t i) {
   const ConfigResult& result = column.report->results[i];
   if (!result.note.empty())
@@ -307,27 +191,6 @@ std::string notes(std::span<const Column> columns) {
 
 }  // namespace
 
-std::vector<std::string> column_names(std::span<const Report> reports) {
-  using Part = std::string (*)(const Setting&);
-  constexpr Part kParts[] = {
-      [](const Setting& s) { return escaped(s.model); },
-      [](const Setting& s) { return " " + escaped(s.dtype); },
-      [](const Setting& s) { return std::string(s.use_kv_cache ? "" : " no cache"); },
-      [](const Setting& s) { return " " + escaped(s.device.backend); },
-      [](const Setting& s) { return fmt::format(" {}t", s.device.threads); },
-      [](const Setting& s) {
-        return s.git_revision.empty() ? "" : " " + escaped(s.git_revision.substr(0, 9));
-      },
-  };
-  std::vector<std::string> names(reports.size());
-  for (const Part part : kParts) {
-    for (size_t i = 0; i < reports.size(); ++i) names[i] += part(reports[i].setting);
-    if (std::set(names.begin(), names.end()).size() == names.size()) return names;
-  }
-  for (size_t i = 0; i < names.size(); ++i) names[i] += fmt::format(" #{}", i + 1);
-  return names;
-}
-
 std::string cache_mb(const Setting& setting, const ConfigResult& result) {
   return setting.use_kv_cache ? fixed(static_cast<double>(result.cache_bytes) / 1e6, 1) : "none";
 }
@@ -339,6 +202,8 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
       "", [](const Figures& f) { return std::optional(f.e2e_tps.p50); }, 1);
   const Cell ttft = cell(
       "", [](const Figures& f) { return std::optional(f.ttft_ms.p50); }, 1);
+  const Cell prefill = cell(
+      "", [](const Figures& f) { return std::optional(f.prompt_tps.p50); }, 1);
   const auto step = [](double metrics::Summary::*member) {
     return
         [member](const Figures& f) { return f.step_ms ? std::optional((*f.step_ms).*member) : std::nullopt; };
@@ -347,12 +212,14 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
   for (const Column& column : columns) text += machine_lines(column);
   text += "\n**Configs**:\n\n" + configs_table(configs);
   text += "\n### E2E throughput (tok/s)\n\n" + config_table(configs, columns, {e2e});
-  text += "\n" + decode_tables(configs, columns);
+  text += "\n" + decode_table(configs, columns);
   text += "\n### Per-step decode latency (ms)\n\n" +
           config_table(
               configs, columns,
               {cell("P50", step(&metrics::Summary::p50), 1), cell("P95", step(&metrics::Summary::p95), 1)});
   text += "\n### TTFT / prefill (ms)\n\n" + config_table(configs, columns, {ttft}, has_ttft_row);
+  text += "\n### Prefill throughput (tok/s)\n\n" + config_table(configs, columns, {prefill}, has_ttft_row);
+  text += "\n" + quartile_table(configs, columns);
   text += "\n" + memory_table(configs, columns);
   text += "\n" + ceiling_table(configs, columns);
   text += "\n" + shares_table(configs, columns);

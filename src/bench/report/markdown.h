@@ -1,5 +1,6 @@
 // Reports as the Markdown tables of the seed's benchmark log: a row for each configuration, columns for each
-// model; and beside them what the seed does not show: the ceilings, and where the time goes.
+// model; and beside them what the seed does not show: prefill's speed, quartiles, the ceilings, and where the
+// time goes.
 #pragma once
 
 #include <span>
