@@ -34,7 +34,9 @@ std::string verdict(const bench::Comparison& comparison, double gate) {
   for (const std::string& line : comparison.missing) text += "missing: " + line + "\n";
   const bool failed = !text.empty();
   for (const std::string& line : bench::wide_spreads(comparison, gate)) text += "uncertain: " + line + "\n";
-  return text + fmt::format("gate of {:g} %: {}\n", 100 * gate, failed ? "failed" : "passed");
+  text += fmt::format("gate of {:g} %: {}\n", 100 * gate, failed ? "failed" : "passed");
+  const std::string advice = bench::advice(comparison, gate);
+  return advice.empty() ? text : text + advice + "\n";
 }
 
 Result<int> run(const Options& options) {

@@ -1,7 +1,6 @@
 #include "bench/compare.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/text.h"
 #include "bench/report/markdown_table.h"
@@ -180,14 +179,6 @@ std::string spread(const Quartiles& q) {
   return fmt::format("{} ({} to {}, n={})", fixed(q.p50, 2), fixed(q.p25, 2), fixed(q.p75, 2), q.n);
 }
 
-// Calls f(key, metric) for each.
-void for_each_metric(const Comparison& comparison,
-                     const std::function<void(const std::string&, const MetricComparison&)>& f) {
-  for (const ConfigComparison& config : comparison.configs) {
-    for (const MetricComparison& metric : config.metrics) f(config.key, metric);
-  }
-}
-
 }  // namespace
 
 std::string_view name(Verdict verdict) {
@@ -224,30 +215,6 @@ Result<Comparison> compare(const Report& a, const Report& b) {
   return comparison;
 }
 
-std::vector<std::string> regressions(const Comparison& comparison, double gate) {
-  std::vector<std::string> lines;
-  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
-    if (metric.regression <= gate) return;
-    lines.push_back(fmt::format("{}: {} is {:.1f} % worse: {} after {} ({})", escaped(key), metric.metric,
-                                100 * metric.regression, fixed(metric.b.p50, 2), fixed(metric.a.p50, 2),
-                                name(metric.verdict)));
-  });
-  return lines;
-}
-
-std::vector<std::string> wide_spreads(const Comparison& comparison, double gate) {
-  std::vector<std::string> lines;
-  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
-    if (metric.regression > gate) return;
-    const auto width = [](const Quartiles& q) { return (q.p75 - q.p25) / q.p50; };
-    const double widest = std::max(width(metric.a), width(metric.b));
-    if (widest <= gate) return;
-    lines.push_back(fmt::format("{}: the middle half of {} spans {:.1f} % of its median, wider than the gate",
-                                escaped(key), metric.metric, 100 * widest));
-  });
-  return lines;
-}
-
 std::string comparison_table(const Comparison& comparison) {
   using Align = MarkdownTable::Align;
   MarkdownTable table({{"Config", Align::kLeft},
@@ -257,10 +224,12 @@ std::string comparison_table(const Comparison& comparison) {
                        {"B/A", Align::kRight},
                        {"p", Align::kRight},
                        {"B is", Align::kLeft}});
-  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
-    table.add_row({key, metric.metric, spread(metric.a), spread(metric.b), fixed(metric.ratio, 3),
-                   fixed(metric.p, 3), std::string(name(metric.verdict))});
-  });
+  for (const ConfigComparison& config : comparison.configs) {
+    for (const MetricComparison& metric : config.metrics) {
+      table.add_row({config.key, metric.metric, spread(metric.a), spread(metric.b), fixed(metric.ratio, 3),
+                     fixed(metric.p, 3), std::string(name(metric.verdict))});
+    }
+  }
   return table.text();
 }
 

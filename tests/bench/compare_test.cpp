@@ -117,6 +117,14 @@ TEST(Compare, TheGateLooksAtMediansAndSaysWhatIsWorse) {
   EXPECT_EQ(bench::regressions(few, 0.03).size(), 3u);
 }
 
+TEST(Compare, ARegressionThatTheTestDoesNotShowDeservesAnotherRun) {
+  const bench::Report a = report(around(1000, {-1, 0, 1}));
+  EXPECT_EQ(bench::advice(*bench::compare(a, report(around(1200, {-1, 0, 1}))), 0.03), "") << "shown";
+  EXPECT_EQ(bench::advice(*bench::compare(a, a), 0.03), "") << "no regression";
+  const std::string advice = bench::advice(*bench::compare(a, report(around(1200, {-12, 0, 1}))), 0.03);
+  EXPECT_TRUE(advice.starts_with("3 of 3 regressions may be chance")) << advice;
+}
+
 TEST(Compare, APassWithScatterAboveTheGateIsSaidToBeUncertain) {
   const auto noisy =
       bench::compare(report(around(1000, {0, 5, 10})), report(around(1000, {0, 5, 10}))).value();
