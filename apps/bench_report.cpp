@@ -1,6 +1,7 @@
 // inferno bench report FILES... -o OUT: a page with charts, or Markdown tables, of what was measured.
 #include <memory>
 #include <span>
+#include <variant>
 
 #include "apps/commands.h"
 #include "apps/output.h"
@@ -20,10 +21,21 @@ struct Options {
   std::vector<std::string> previous;
 };
 
+// What a file holds, or why it cannot be shown; a history is one of --log's.
+Result<std::variant<bench::Report, bench::Ladder>> read_file(const std::string& path) {
+  auto measurements = bench::read_measurements(path);
+  if (measurements) return measurements;
+  const auto log = bench::read_log(path);
+  if (!log || log->entries.empty()) return measurements;
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{}: expected a report or a ladder, found a history of runs; give it as --log {}",
+                    escaped(path, path.size()), escaped(path, path.size()));
+}
+
 Result<bench::Page> read_page(const Options& options) {
   bench::Page page;
   for (const std::string& path : options.files) {
-    TRY_ASSIGN(auto measurements, bench::read_measurements(path));
+    TRY_ASSIGN(auto measurements, read_file(path));
     if (auto* report = std::get_if<bench::Report>(&measurements)) {
       page.reports.push_back(std::move(*report));
     } else {

@@ -44,6 +44,18 @@ TEST_F(Bench, CompareExitsWithOneOnARegressionBeyondTheGate) {
   EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + a).exit_code, 0);
 }
 
+TEST_F(Bench, CompareSaysWhatToDoWhenTheGateFailsAndTheTestShowsNothing) {
+  const auto one_trial = [&](const char* name, int us) {
+    return write(name, bench::to_json(make_report("tiny-1b", {microseconds(us)})));
+  };
+  const Finished finished =
+      run_program("inferno", "bench compare " + one_trial("a.json", 1000) + " " + one_trial("b.json", 1100));
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.out.find("gate of 3 %: failed\n6 of 6 regressions may be chance: "), std::string::npos)
+      << finished.out;
+  EXPECT_TRUE(finished.out.ends_with("measure A and B again in turn, with more --trials\n")) << finished.out;
+}
+
 TEST_F(Bench, CompareFailsTheGateOnAReportThatLacksARow) {
   const std::string a = report("a.json", 1000);
   bench::Report less = make_report();
@@ -89,6 +101,17 @@ TEST_F(Bench, ReportMakesAPage) {
   const std::string page = read_file(path("page.html"));
   for (const char* id : {"summary", "ladder", "steps", "roofline", "history", "warnings"}) {
     EXPECT_NE(page.find(fmt::format("<section id='{}'", id)), std::string::npos) << id;
+  }
+}
+
+TEST_F(Bench, AHistoryGivenAsAReportIsSentToItsOption) {
+  const std::string log = path("runs.jsonl");
+  for (int runs = 1; runs <= 2; ++runs) {
+    ASSERT_TRUE(bench::append_to_log(log, bench::log_entry(make_report())).ok());
+    const Finished finished = run_program("inferno", "bench report " + log + " -o " + path("page.html"));
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_NE(finished.err.find("found a history of runs; give it as --log " + log), std::string::npos)
+        << finished.err;
   }
 }
 

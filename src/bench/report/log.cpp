@@ -114,11 +114,13 @@ Status append(int fd, const std::string& path, std::string line) {
   ssize_t written = -1;
   do written = ::write(fd, line.data(), line.size());
   while (written < 0 && errno == EINTR);
-  const int why = written < 0 ? errno : ENOSPC;
-  if (written == static_cast<ssize_t>(line.size()) && ::fsync(fd) == 0) return {};
-  const int error_number = written == static_cast<ssize_t>(line.size()) ? errno : why;
+  if (written < 0) return io_error(path, "write it", errno);
+  // A device has nothing to bring to the disk.
+  const bool is_whole = written == static_cast<ssize_t>(line.size());
+  if (is_whole && (!S_ISREG(info.st_mode) || ::fsync(fd) == 0)) return {};
+  const int why = is_whole ? errno : ENOSPC;
   if (::ftruncate(fd, info.st_size) != 0) return io_error(path, "take back half a line", errno);
-  return io_error(path, "write it", error_number);
+  return io_error(path, "write it", why);
 }
 
 }  // namespace

@@ -102,6 +102,9 @@ TEST(BenchLog, WhatCannotBeWrittenIsAnError) {
     EXPECT_EQ(status.error().code, ErrorCode::kIo);
     EXPECT_TRUE(status.error().message.starts_with(path + ": cannot")) << status.error().message;
   }
+  EXPECT_EQ(bench::append_to_log("/dev/full", entry).error().message,
+            "/dev/full: cannot write it: No space left on device");
+  EXPECT_TRUE(bench::append_to_log("/dev/null", entry).ok());
   EXPECT_FALSE(bench::read_log((dir / "nothing").string()).ok());
 }
 
