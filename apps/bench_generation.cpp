@@ -200,6 +200,10 @@ Result<int> run(Options options) {
   return finish_stdout();
 }
 
+std::vector<std::string> strings(const std::vector<std::string_view>& names) {
+  return {names.begin(), names.end()};
+}
+
 void add_output_options(CLI::App& app, Options& options) {
   app.add_option("--output-dir", options.folder, "Where the JSON report goes")
       ->capture_default_str()
@@ -221,15 +225,17 @@ Run setup_bench_generation(CLI::App& app) {
                  "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
       ->type_name("MODEL");
   app.add_option("--suite", options->suite, "quick (short, medium), standard (5) or full (7); default: quick")
+      ->check(one_of(strings(bench::suite_names())))
       ->type_name("TIER");
   app.add_option("--config", options->configs, "One configuration of the suite; may be given several times")
+      ->check(one_of(strings(bench::config_names())))
       ->type_name("NAME")
       ->allow_extra_args(false);
   app.add_option("--prompt-tokens", options->prompt_tokens, "A configuration of your own: its prompt (256)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->check(whole_number_from(1, 1 << 30))
       ->type_name("N");
   app.add_option("--max-new-tokens", options->max_new_tokens, "… and the tokens that it generates (256)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 30))
+      ->check(whole_number_from(1, 1 << 30))
       ->type_name("N");
   add_sampling_options(app, options->sampling);
   app.add_option("--dtype", options->dtype,

@@ -59,11 +59,11 @@ Run setup_bench_ladder(CLI::App& app) {
                  "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
       ->type_name("MODEL");
   app.add_option("--prompt-tokens", options->ladder.prompt_tokens, "Tokens of the prompt")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
+      ->check(whole_number_from(1, 1 << 20))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--max-new-tokens", options->ladder.max_new_tokens, "Tokens to generate")
-      ->check(CLI::Range(int64_t{2}, int64_t{1} << 20))
+      ->check(whole_number_from(2, 1 << 20))
       ->capture_default_str()
       ->type_name("N");
   add_run_options(app, options->ladder.run);

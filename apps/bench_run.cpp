@@ -58,7 +58,7 @@ void add_run_options(CLI::App& app, bench::RunOptions& options) {
       ->check(whole_number(1000))
       ->capture_default_str();
   app.add_option("--trials", options.trials, "Timed runs of each configuration")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_number_from(1, 1000))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--max-seconds", options.max_seconds,

@@ -26,9 +26,8 @@ std::string option_spelling(const CLI::Option& option) {
   std::string text;
   for (const std::string& name : option.get_snames()) text += (text.empty() ? "-" : ", -") + name;
   for (const std::string& name : option.get_lnames()) text += (text.empty() ? "--" : ", --") + name;
-  const std::string type = option.get_type_name();
-  if (option.get_type_size() == 0 || type.empty()) return text;  // a flag
-  return text + " " + (type == "INT" || type == "UINT" ? "N" : type == "FLOAT" ? "X" : type);
+  const std::string type = value_name(option);
+  return option.get_type_size() == 0 || type.empty() ? text : text + " " + type;  // a flag has none
 }
 
 HelpRow option_row(const CLI::Option& option) {
@@ -70,6 +69,13 @@ std::vector<std::string> wrapped(const std::string& text, size_t width) {
 }
 
 }  // namespace
+
+std::string value_name(const CLI::Option& option) {
+  // The library appends what the checks say of themselves: "N:INT in [1 - 9]".
+  const std::string type = option.get_type_name();
+  const std::string name = type.substr(0, type.find(':'));
+  return name == "INT" || name == "UINT" ? "N" : name == "FLOAT" ? "X" : name;
+}
 
 std::string usage_line(const CLI::App& app, const std::string& name) {
   std::string line = "usage: " + name;

@@ -13,6 +13,9 @@ class HelpFormatter : public CLI::FormatterBase {
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
+// What stands for an option's value: "N", "FILE".
+std::string value_name(const CLI::Option& option);
+
 // "usage: inferno inspect <FILE> [options]\n"; `name` is all that comes before the arguments.
 std::string usage_line(const CLI::App& app, const std::string& name);
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 #include <string_view>
 
 #include "base/text.h"
@@ -23,13 +24,7 @@ bool reads_as(const std::string& text, T& value) {
 }  // namespace
 
 CLI::Validator whole_number(uint64_t max) {
-  return CLI::Validator(
-      [max](std::string& text) {
-        uint64_t value = 0;
-        if (reads_as(text, value) && value <= max) return std::string();
-        return fmt::format("expected a whole number from 0 to {}, found {}", max, quote(text));
-      },
-      "");
+  return whole_number_from(0, max);
 }
 
 CLI::Validator number() {
@@ -42,8 +37,24 @@ CLI::Validator number() {
       "");
 }
 
-CLI::Validator one_of(std::vector<std::string> choices) {
+CLI::Validator whole_number_from(uint64_t min, uint64_t max) {
   return CLI::Validator(
+      [min, max](std::string& text) {
+        uint64_t value = 0;
+        if (reads_as(text, value) && min <= value && value <= max) return std::string();
+        return fmt::format("expected a whole number from {} to {}, found {}", min, max, quote(text));
+      },
+      "");
+}
+
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](std::string& text) { return text.empty() ? std::string("expected text, found none") : ""; }, "");
+}
+
+CLI::Validator one_of(std::vector<std::string> choices) {
+  std::string name = fmt::format("{}", fmt::join(choices, ","));
+  CLI::Validator validator(
       [choices = std::move(choices)](std::string& text) {
         if (std::find(choices.begin(), choices.end(), text) != choices.end()) return std::string();
         const std::vector<std::string_view> names(choices.begin(), choices.end());
@@ -52,6 +63,18 @@ CLI::Validator one_of(std::vector<std::string> choices) {
                            nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
       },
       "");
+  return validator.name(std::move(name));
+}
+
+std::vector<std::string> choices_of(CLI::Option& option) {
+  std::vector<std::string> choices;
+  // Of the library's ways to look at validators only this one knows no name beforehand.
+  try {
+    std::istringstream names(option.get_validator(0)->get_name());
+    for (std::string name; std::getline(names, name, ',');) choices.push_back(name);
+  } catch (const CLI::OptionNotFound&) {
+  }
+  return choices;
 }
 
 CLI::Option* add_prompt_ids(CLI::App& app, std::vector<int32_t>& ids, const std::string& description) {

@@ -51,12 +51,16 @@ std::span<const Config> configs() {
 }
 
 Result<Config> find_config(std::string_view name) {
-  std::vector<std::string_view> names;
   for (const Config& config : configs()) {
     if (name == config.key || name == config.report_name) return config;
-    names.insert(names.end(), {config.key, config.report_name});
   }
-  return unknown("configuration", name, names);
+  return unknown("configuration", name, config_names());
+}
+
+std::vector<std::string_view> config_names() {
+  std::vector<std::string_view> names;
+  for (const Config& config : configs()) names.insert(names.end(), {config.key, config.report_name});
+  return names;
 }
 
 Result<std::vector<Config>> suite(std::string_view tier) {

@@ -26,6 +26,7 @@ struct Config {
 std::span<const Config> configs();
 // By either name. kInvalidArgument with the nearest name.
 Result<Config> find_config(std::string_view name);
+std::vector<std::string_view> config_names();  // both of each
 
 // quick (2), standard (5) or full (7), in the order of configs(). kInvalidArgument with the nearest name.
 Result<std::vector<Config>> suite(std::string_view tier);

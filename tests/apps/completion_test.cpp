@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ std::string bash_completions(const std::vector<std::string>& words) {
   const auto dir = scratch_dir("completion");
   std::ofstream(dir / "inferno.bash") << run_program("inferno", "completion bash").out;
   std::ofstream(dir / "a file.gguf") << "";
+  std::filesystem::create_directory(dir / "some folder");
   std::string array;
   for (const std::string& word : words) array += "'" + word + "' ";
   std::ofstream(dir / "try.bash") << "set -eu\ncd '" << dir.string()
@@ -34,6 +36,80 @@ TEST(Completion, BashCompletesCommandsOptionsAndFiles) {
   EXPECT_EQ(bash_completions({"inferno", "generate", "--top"}), "--top-k\n--top-p\n");
   EXPECT_EQ(bash_completions({"inferno", "logits", "--out"}), "--output\n");
   EXPECT_EQ(bash_completions({"inferno", "inspect", "a f"}), "a file.gguf\n");
+}
+
+TEST(Completion, BashCompletesCommandsOfCommandsAndTheirOptions) {
+  EXPECT_EQ(bash_completions({"inferno", "bench", "comp"}), "compare\n");
+  EXPECT_EQ(bash_completions({"inferno", "bench", "compare", "--g"}), "--gate\n");
+  EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "3", "--tr"}),
+            "--trials\n--trace\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "bench", "--sto"}), "--stop\n")
+      << "a prompt is no command";
+}
+
+TEST(Completion, BashCompletesValues) {
+  EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "f"}), "full\n");
+  EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "=", "f"}), "full\n");
+  EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "="}), "quick\nstandard\nfull\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "--kv-type", ""}), "f16\nf32\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "--backend", "sca"}), "scalar\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "--metrics", "s"}), "summary\n");
+  EXPECT_EQ(bash_completions({"inferno", "completion", "b"}), "bash\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "--trace", "a f"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"inferno", "logits", "-o", "a f"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--output-dir", ""}), "some folder\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "--seed", "a"}), "\n") << "numbers are the user's own";
+}
+
+bool has_shell(const std::string& shell) {
+  return std::system(("command -v " + shell + " >/dev/null").c_str()) == 0;
+}
+
+std::string output_of(const std::string& shell, const std::string& script) {
+  const auto dir = scratch_dir("completion_" + shell);
+  std::ofstream(dir / "inferno") << run_program("inferno", "completion " + shell).out;
+  std::ofstream(dir / "a file.gguf") << "";
+  std::ofstream(dir / "try") << script;
+  const std::string command = "cd '" + dir.string() + "' && HOME=. " + shell + " ./try >out 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_file(dir / "out");
+  return read_file(dir / "out");
+}
+
+TEST(Completion, FishCompletesCommandsOptionsValuesAndFiles) {
+  if (!has_shell("fish")) GTEST_SKIP() << "no fish here";
+  const auto completions = [](const std::string& line) {
+    return output_of("fish", "source ./inferno\ncomplete -C '" + line + "' | cut -f1\n");
+  };
+  EXPECT_EQ(completions("inferno gen"), "generate\n");
+  EXPECT_EQ(completions("inferno bench comp"), "compare\n");
+  EXPECT_EQ(completions("inferno bench compare --ga"), "--gate\n");
+  EXPECT_EQ(completions("inferno bench generation --suite f"), "full\n");
+  EXPECT_EQ(completions("inferno generate --kv-type "), "f16\nf32\n");
+  EXPECT_EQ(completions("inferno completion b"), "bash\n");
+  EXPECT_EQ(completions("inferno generate --trace a"), "a file.gguf\n");
+  EXPECT_EQ(completions("inferno generate --seed a"), "");
+}
+
+// zsh completes at a prompt only: in place of its own functions stand two that print what they are told.
+TEST(Completion, ZshFindsTheCommandAndTellsItsOptions) {
+  if (!has_shell("zsh")) GTEST_SKIP() << "no zsh here";
+  const auto told = [](const std::string& words) {
+    return output_of("zsh",
+                     "_arguments() { print -rl -- \"$@\" }\n_describe() { print -rl -- ${(P)2} }\n"
+                     "compdef() { }\nsource ./inferno\nwords=(" +
+                         words + ")\nCURRENT=$#words\n_inferno\n");
+  };
+  const auto has = [](const std::string& text, const std::string& line) {
+    return ("\n" + text).find("\n" + line) != std::string::npos;
+  };
+  EXPECT_TRUE(has(told("inferno ''"), "generate:")) << told("inferno ''");
+  EXPECT_TRUE(has(told("inferno bench ''"), "compare:"));
+  const std::string generation = told("inferno bench generation ''");
+  EXPECT_TRUE(has(generation, "(--suite)--suite=[")) << generation;
+  EXPECT_NE(generation.find(":TIER:(quick standard full)\n"), std::string::npos) << generation;
+  EXPECT_NE(generation.find(":FOLDER:_files -/\n"), std::string::npos);
+  EXPECT_TRUE(has(told("inferno bench compare ''"), "*:TEXT:_files\n"));
+  EXPECT_TRUE(has(told("inferno completion ''"), "*:TEXT:(bash zsh fish)\n"));
 }
 
 TEST(Completion, EveryShellHasAScriptWithEveryOption) {

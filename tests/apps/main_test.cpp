@@ -31,6 +31,19 @@ TEST(Executable, HelpShowsUsageAndExamplesInAHundredColumns) {
   for (const std::string link : kLinks) expect_help(run_program(link, "--help"), link + " ");
 }
 
+TEST(Executable, HelpNamesValuesForPeople) {
+  for (const std::string command : {"generate", "inspect", "tokenize", "logits", "synthesize", "ceilings",
+                                    "completion", "bench generation", "bench ladder", "bench kernels",
+                                    "bench peers", "bench compare", "bench report"}) {
+    const std::string help = run_program("inferno", command + " --help").out;
+    for (const char* raw : {"INT", "FLOAT", " in [", "POSITIVE", "TEXT:", "..."}) {
+      EXPECT_EQ(help.find(raw), std::string::npos) << raw << "\n" << help;
+    }
+  }
+  EXPECT_NE(run_program("inferno", "bench peers --help").out.find("-p, --prompt-tokens N "),
+            std::string::npos);
+}
+
 TEST(Executable, HelpNamesEveryCommandAndVariable) {
   const std::string help = run_program("inferno", "--help").out;
   for (const char* command : kCommands)

@@ -1,0 +1,81 @@
+#include "apps/completion_words.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "apps/help_formatter.h"
+#include "apps/validators.h"
+
+namespace inferno::apps {
+namespace {
+
+CompletedValue value_of(CLI::Option& option) {
+  using Kind = CompletedValue::Kind;
+  if (option.get_type_size() == 0) return {};  // a flag
+  CompletedValue value{Kind::kOther, choices_of(option), value_name(option)};
+  if (!value.choices.empty()) {
+    value.kind = Kind::kChoices;
+  } else if (value.name == "FOLDER") {
+    value.kind = Kind::kFolder;
+  } else if (option.get_positional() || value.name == "FILE" || value.name == "MODEL" ||
+             value.name == "PROGRAM") {
+    value.kind = Kind::kFile;
+  }
+  return value;
+}
+
+CompletedOption completed_option(CLI::Option& option) {
+  CompletedOption result{{}, option.get_description(), value_of(option), option.get_expected_max() > 1};
+  result.repeats |= option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+  for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
+  for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
+  return result;
+}
+
+void add_command(CLI::App& app, const std::string& parents, std::vector<CompletedCommand>& commands) {
+  CompletedCommand command;
+  command.name = app.get_name();
+  command.path = parents + command.name;
+  command.description = app.get_description();
+  for (CLI::Option* option : app.get_options()) {
+    if (!option->get_positional()) {
+      command.options.push_back(completed_option(*option));
+    } else if (command.argument.kind == CompletedValue::Kind::kNone) {
+      command.argument = value_of(*option);
+    }
+  }
+  const auto below = app.get_subcommands([](CLI::App*) { return true; });
+  command.commands.assign(below.begin(), below.end());
+  commands.push_back(command);
+  for (CLI::App* sub : below) add_command(*sub, command.path + " ", commands);
+}
+
+}  // namespace
+
+std::vector<CompletedCommand> completed_commands(CLI::App& root) {
+  std::vector<CompletedCommand> commands;
+  add_command(root, "", commands);
+  return commands;
+}
+
+std::string command_words(const CompletedCommand& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : command.commands) names.push_back(sub->get_name());
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::string option_words(const CompletedCommand& command) {
+  std::vector<std::string> names;
+  for (const CompletedOption& option : command.options) {
+    names.insert(names.end(), option.names.begin(), option.names.end());
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::string shell_quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+}  // namespace inferno::apps

@@ -1,0 +1,47 @@
+// What a completion script knows of the commands: read off the options that they declare, so that there is no
+// second list.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace inferno::apps {
+
+struct CompletedValue {
+  enum class Kind { kNone, kChoices, kFile, kFolder, kOther };
+  Kind kind = Kind::kNone;
+  std::vector<std::string> choices;
+  std::string name;  // "FILE"
+};
+
+struct CompletedOption {
+  std::vector<std::string> names;  // with their dashes
+  std::string description;
+  CompletedValue value;
+  bool repeats = false;
+};
+
+struct CompletedCommand {
+  std::string path;  // "inferno bench compare"
+  std::string name;  // the last word of it
+  std::string description;
+  std::vector<CompletedOption> options;
+  std::vector<const CLI::App*> commands;
+  CompletedValue argument;  // of the first; kNone when there are none
+};
+
+// The root, then every command below it, parents first.
+std::vector<CompletedCommand> completed_commands(CLI::App& root);
+
+// Of a command's names or a value's choices: words with a space between them.
+std::string command_words(const CompletedCommand& command);
+std::string option_words(const CompletedCommand& command);
+// For a single-quoted shell string.
+std::string shell_quoted(const std::string& text);
+
+std::string bash_completion(const std::vector<CompletedCommand>& commands);
+std::string zsh_completion(const std::vector<CompletedCommand>& commands);
+std::string fish_completion(const std::vector<CompletedCommand>& commands);
+
+}  // namespace inferno::apps
