@@ -185,6 +185,7 @@ Result<int> run(const Options& options) {
     write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth));
   }
   const int written = finish_stdout();
+  if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }
 
@@ -205,6 +206,7 @@ Run setup_generate(CLI::App& app) {
       ->type_name("N");
   add_sampling_options(app, options->sampling);
   app.add_option("--stop", options->stop, "End before this text; may be given several times")
+      ->check(not_empty())
       ->allow_extra_args(false);
   app.add_flag("--ignore-eos", options->ignore_eos, "Go on after an end-of-sequence token");
   app.add_option("--metrics", options->metrics,

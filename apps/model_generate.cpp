@@ -48,6 +48,7 @@ Result<int> run(const Options& options) {
   write_stdout(fmt::format("\ngenerated tokens ({}): [{}]\ngenerated text: {}\n", generated.ids.size(),
                            fmt::join(generated.ids, ", "), quote(text)));
   const int written = finish_stdout();
+  if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }
 

@@ -112,6 +112,11 @@ TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
 }
 
+TEST(GenerateCommand, AnEmptyStopStringIsRefused) {
+  expect_refusal(generate("--stop ''"), 2, "--stop: expected text, found none");
+  expect_refusal(generate("--stop="), 2, "--stop");
+}
+
 TEST(GenerateCommand, MetricsAreOnStderr) {
   const Finished summary = generate("-n 3");
   for (const char* part : {"\nmetrics:\n time_to_first_token_ms: ", "\n decode_tokens_per_second: ",

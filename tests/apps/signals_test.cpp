@@ -25,6 +25,7 @@ TEST(Signals, TheFirstEndsCleanlyWithTextAndMetrics) {
     EXPECT_TRUE(finished.out.starts_with(",") && finished.out.ends_with('\n')) << finished.out;
     EXPECT_NE(finished.err.find("\nmetrics:\n"), std::string::npos) << finished.err;
     EXPECT_EQ(finished.err.find("error"), std::string::npos) << finished.err;
+    EXPECT_NE(finished.err.find("warning: interrupted after "), std::string::npos) << finished.err;
   }
 }
 
