@@ -60,6 +60,8 @@ class Backend {
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
   // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
   virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
+  // A block of a KV cache holds a multiple of as many positions; their layout in it is the backend's own.
+  virtual int64_t kv_block_multiple() const { return 1; }
 
   // Takes about a second, during which nothing else should run, where no earlier run since the machine's
   // start has left the figures (backend/ceilings.h).
@@ -130,9 +132,13 @@ class Backend {
   int depth_ = 0;
 };
 
+struct BackendOptions {
+  unsigned threads = 0;  // of `parallel`; 0: a thread for each core that this process may use
+};
+
 // --backend: scalar | simd | parallel | cuda | metal | auto. An unknown name is kInvalidArgument with the
 // list; a known one that is not here is kUnavailable with the reason.
-Result<std::shared_ptr<Backend>> create_backend(std::string_view name);
+Result<std::shared_ptr<Backend>> create_backend(std::string_view name, const BackendOptions& options = {});
 std::vector<std::string_view> backend_names();
 
 }  // namespace inferno::backend

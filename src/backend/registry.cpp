@@ -2,8 +2,8 @@
 #include <array>
 
 #include "backend/backend.h"
+#include "backend/cpu/cpu_backend.h"
 #include "backend/cpu_isa.h"
-#include "backend/no_cpu/no_cpu.h"
 #include "backend/no_cuda/no_cuda.h"
 #include "backend/no_metal/no_metal.h"
 #include "backend/scalar/scalar_backend.h"
@@ -12,7 +12,7 @@
 namespace inferno::backend {
 namespace {
 
-using Factory = Result<std::shared_ptr<Backend>> (*)();
+using Factory = Result<std::shared_ptr<Backend>> (*)(const BackendOptions& options);
 
 struct Entry {
   std::string_view name;
@@ -21,8 +21,8 @@ struct Entry {
 
 // Fastest first: `auto` takes the first that is there.
 constexpr std::array kBackends = {
-    Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_no_parallel},
-    Entry{"simd", create_no_simd}, Entry{"scalar", create_scalar},
+    Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_parallel},
+    Entry{"simd", create_simd}, Entry{"scalar", create_scalar},
 };
 
 }  // namespace
@@ -33,16 +33,16 @@ std::vector<std::string_view> backend_names() {
   return names;
 }
 
-Result<std::shared_ptr<Backend>> create_backend(std::string_view name) {
+Result<std::shared_ptr<Backend>> create_backend(std::string_view name, const BackendOptions& options) {
   TRY(chosen_isa());  // a misspelt INFERNO_FORCE_ISA does not pass unnoticed, whichever backend runs
   if (name == "auto") {
     for (const Entry& entry : kBackends) {
-      if (auto backend = entry.create(); backend || backend.error().code != ErrorCode::kUnavailable)
+      if (auto backend = entry.create(options); backend || backend.error().code != ErrorCode::kUnavailable)
         return backend;
     }
   }
   for (const Entry& entry : kBackends) {
-    if (entry.name == name) return entry.create();
+    if (entry.name == name) return entry.create(options);
   }
   return make_error(ErrorCode::kInvalidArgument, "--backend: expected one of {}, found {}",
                     fmt::join(backend_names(), ", "), quote(name));

@@ -17,7 +17,7 @@ class BasicKvCache final : public KvCache {
   Status reserve(int32_t seq, int64_t n_positions) override;
   void truncate(int32_t seq, int64_t n_positions) override;
   std::span<const int32_t> block_table(int32_t seq) const override;
-  int64_t block_size() const override { return config_.max_positions; }
+  int64_t block_size() const override { return block_size_; }
   kernels::KvLayerView layer(int64_t index) const override { return layers_[static_cast<size_t>(index)]; }
   int64_t max_positions() const override { return config_.max_positions; }
   uint64_t bytes() const override;
@@ -25,6 +25,7 @@ class BasicKvCache final : public KvCache {
  private:
   BasicKvCache() = default;
   Config config_;
+  int64_t block_size_ = 0;  // max_positions, rounded up to what the backend's layout takes
   std::vector<Buffer> buffers_;  // K and V of each layer
   std::vector<kernels::KvLayerView> layers_;
   std::vector<int32_t> block_ids_;  // sequence s owns block s

@@ -57,7 +57,8 @@ Sequence part_of(const Shape& shape, const Sequence& whole, int64_t drop, int64_
 // Writes the sequences into a cache of blocks and runs them as one batch. Blocks are handed out in turn, so
 // that the block table of no sequence is in order. What belongs to no visible position is NaN.
 std::vector<float> run(const OpSet& ops, const Shape& shape, const std::vector<Sequence>& sequences,
-                       int64_t block_size) {
+                       int64_t wanted_block_size) {
+  const int64_t block_size = ops.block_size(wanted_block_size);
   int64_t max_blocks = 0;
   std::vector<float> q;
   std::vector<int32_t> cu_seqlens_q = {0};
@@ -94,11 +95,11 @@ std::vector<float> run(const OpSet& ops, const Shape& shape, const std::vector<S
       const int64_t block = block_tables[static_cast<size_t>(s * max_blocks + p / block_size)];
       for (int64_t h = 0; h < shape.n_kv_heads; ++h) {
         for (int64_t d = 0; d < shape.head_dim; ++d) {
-          const size_t to = static_cast<size_t>(
-              ((block * shape.n_kv_heads + h) * block_size + p % block_size) * shape.head_dim + d);
+          const int64_t head = (block * shape.n_kv_heads + h) * block_size * shape.head_dim;
           const size_t from = static_cast<size_t>((p * shape.n_kv_heads + h) * shape.head_dim + d);
-          put(k_cache, to, sequence.k[from]);
-          put(v_cache, to, sequence.v[from]);
+          put(k_cache, static_cast<size_t>(head + ops.key_offset(p % block_size, d, shape.head_dim)),
+              sequence.k[from]);
+          put(v_cache, static_cast<size_t>(head + p % block_size * shape.head_dim + d), sequence.v[from]);
         }
       }
     }

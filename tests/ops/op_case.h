@@ -28,11 +28,23 @@ struct OpSet {
   std::function<void(const kernels::AddParams&)> add;
   std::function<void(const kernels::ActMulParams&)> act_mul;
   std::function<void(const kernels::GatherRowsParams&)> gather_rows;
+  // Positions whose keys lie side by side in the cache: (n_blocks, n_kv_heads, block_size / tile, head_dim, tile).
+  int64_t key_tile = 1;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;
   // Largest normalized mean squared error of attention.
-  double attention_nmse;
+  double attention_nmse = 0;
+
+  // Blocks of a cache are a multiple of the tile.
+  int64_t block_size(int64_t at_least) const { return (at_least + key_tile - 1) / key_tile * key_tile; }
+  // Of element d of the key of a position, from the beginning of its block and head.
+  int64_t key_offset(int64_t position, int64_t d, int64_t head_dim) const {
+    return position / key_tile * key_tile * head_dim + d * key_tile + position % key_tile;
+  }
 };
+
+// One for each ISA that is here: the CPU backend's kernels.
+std::vector<OpSet> cpu_op_sets();
 
 inline std::vector<OpSet> op_sets() {
   namespace reference = kernels::reference;
@@ -40,9 +52,12 @@ inline std::vector<OpSet> op_sets() {
   // scores are sums that exp() turns into relative errors of the weights, so it leaves more.
   const auto matmul_error = [](DType) { return 1e-13; };
   constexpr double kAttentionNmse = 1e-11;
-  return {{"reference", reference::embed, reference::matmul, reference::rms_norm, reference::rope_table,
-           reference::rope, reference::kv_append, reference::attention, reference::add, reference::act_mul,
-           reference::gather_rows, matmul_error, kAttentionNmse}};
+  std::vector<OpSet> sets = {{"reference", reference::embed, reference::matmul, reference::rms_norm,
+                              reference::rope_table, reference::rope, reference::kv_append, reference::attention,
+                              reference::add, reference::act_mul, reference::gather_rows, 1, matmul_error,
+                              kAttentionNmse}};
+  for (OpSet& set : cpu_op_sets()) sets.push_back(std::move(set));
+  return sets;
 }
 
 // How GoogleTest names it in messages.

@@ -2,7 +2,7 @@
 
 namespace inferno::backend {
 
-Result<std::shared_ptr<Backend>> create_no_cuda() {
+Result<std::shared_ptr<Backend>> create_no_cuda(const BackendOptions&) {
   return make_error(ErrorCode::kUnavailable,
                     "--backend cuda: this build has no CUDA kernels; --backend scalar runs here");
 }

@@ -7,6 +7,6 @@
 
 namespace inferno::backend {
 
-Result<std::shared_ptr<Backend>> create_no_cuda();
+Result<std::shared_ptr<Backend>> create_no_cuda(const BackendOptions& options);
 
 }  // namespace inferno::backend

@@ -7,6 +7,6 @@
 
 namespace inferno::backend {
 
-Result<std::shared_ptr<Backend>> create_no_metal();
+Result<std::shared_ptr<Backend>> create_no_metal(const BackendOptions& options);
 
 }  // namespace inferno::backend

@@ -1,12 +1,9 @@
 #include "backend/scalar/scalar_backend.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 
 #include "backend/ceilings.h"
-#include "base/text.h"
+#include "backend/host_memory.h"
 #include "kernels/reference/reference.h"
 
 namespace inferno::backend {
@@ -18,14 +15,7 @@ class ScalarBackend final : public Backend {
  public:
   DeviceInfo info() const override { return {"scalar", "CPU", "none (plain loops)", 1, DType::kF32}; }
 
-  Result<Buffer> alloc(size_t bytes) override {
-    constexpr size_t kAlignment = 64;
-    void* data = ::operator new (std::max<size_t>(bytes, 1), std::align_val_t{kAlignment}, std::nothrow);
-    if (data == nullptr) {
-      return make_error(ErrorCode::kResource, "out of memory: {} were asked for", human_bytes(bytes));
-    }
-    return Buffer(data, bytes, [](void* p) { ::operator delete (p, std::align_val_t{kAlignment}); });
-  }
+  Result<Buffer> alloc(size_t bytes) override { return alloc_host(bytes); }
 
   Status upload(void* device, const void* host, size_t bytes) override {
     std::memcpy(device, host, bytes);
@@ -110,7 +100,7 @@ class ScalarBackend final : public Backend {
 
 }  // namespace
 
-Result<std::shared_ptr<Backend>> create_scalar() {
+Result<std::shared_ptr<Backend>> create_scalar(const BackendOptions&) {
   return std::shared_ptr<Backend>(std::make_shared<ScalarBackend>());
 }
 

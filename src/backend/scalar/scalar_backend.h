@@ -8,6 +8,6 @@
 
 namespace inferno::backend {
 
-Result<std::shared_ptr<Backend>> create_scalar();
+Result<std::shared_ptr<Backend>> create_scalar(const BackendOptions& options);
 
 }  // namespace inferno::backend

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/params.h"
+
 namespace inferno::kernels {
 
 // A loop that does nothing but multiply-add as fast as it can. Every product is 1 * 1, so the sum of its
@@ -20,6 +22,18 @@ struct PeakLoop {
 
 // What an ISA does not set is null, or what the ISA that it extends has set.
 struct CpuKernels {
+  // Operations, as kernels/params.h defines them, on a part of the rows or positions at the caller's choice.
+  // Where they are null kernels/reference does it.
+  void (*rms_norm)(const RmsNormParams& p);
+  void (*rope)(const RopeParams& p);
+  void (*kv_append)(const KvAppendParams& p);  // keys into tiles: see AttentionPart
+  void (*attention)(const AttentionPart& p);
+  void (*act_mul)(const ActMulParams& p);
+  void (*add)(const AddParams& p);
+  void (*quantize)(const float* x, int64_t n, int64_t k, const QuantizedRows& y);
+  PanelMatmul matmul[kDTypeIds];  // by DType
+
+  // What the machine can do at best.
   // As reference::read_all, from several places at once.
   uint64_t (*read_all)(const void* data, int64_t bytes);
   PeakLoop fp32;  // multiply-adds of float32

@@ -4,6 +4,9 @@
 namespace inferno::kernels::avx2 {
 
 CpuKernels table(CpuKernels base) {
+  set_float_ops(&base);
+  set_simple_quants(&base);
+  set_k_quants(&base);
   base.read_all = read_all;
   base.fp32 = {kSums * 8, fp32_loop};
   base.int8 = {kSums * 32, int8_loop};

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/kernels.h"
+
 namespace inferno::kernels::avx512 {
 
+void set_float_ops(CpuKernels* table);
 uint64_t read_all(const void* data, int64_t bytes);
 
 constexpr int64_t kSums = 16;  // accumulators of a peak loop, half of the registers

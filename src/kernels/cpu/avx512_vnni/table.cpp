@@ -1,6 +1,7 @@
 // AVX-512 with dot products of bytes (Intel since Cascade Lake, AMD since Zen 4).
 #include <immintrin.h>
 
+#include "kernels/cpu/avx512_vnni/functions.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/opaque.h"
 
@@ -27,6 +28,8 @@ int64_t int8_loop(int64_t rounds) {
 }  // namespace
 
 CpuKernels table(CpuKernels base) {
+  set_simple_quants(&base);
+  set_k_quants(&base);
   base.int8 = {kSums * 64, int8_loop};
   return base;
 }

@@ -1,6 +1,7 @@
 // AVX2 with dot products of bytes (Intel since Alder Lake, AMD since Zen 5).
 #include <immintrin.h>
 
+#include "kernels/cpu/avx_vnni/functions.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/opaque.h"
 
@@ -35,6 +36,8 @@ int64_t int8_loop(int64_t rounds) {
 }  // namespace
 
 CpuKernels table(CpuKernels base) {
+  set_simple_quants(&base);
+  set_k_quants(&base);
   base.int8 = {kSums * 32, int8_loop};
   return base;
 }

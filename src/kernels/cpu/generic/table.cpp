@@ -1,4 +1,5 @@
 // What every CPU can run: plain C++.
+#include "kernels/cpu/generic/functions.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/opaque.h"
 #include "kernels/reference/reference.h"
@@ -37,6 +38,9 @@ uint64_t add_chain(uint64_t step, int64_t n) {
 }  // namespace
 
 CpuKernels table(CpuKernels base) {
+  set_float_ops(&base);
+  set_simple_quants(&base);
+  set_k_quants(&base);
   base.read_all = reference::read_all;
   base.fp32 = {kSums * kLanes, fp32_loop};
   base.add_chain = add_chain;

@@ -1,0 +1,390 @@
+#include "backend/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include "backend/ceilings.h"
+#include "backend/cpu/cpu_weight.h"
+#include "backend/host_memory.h"
+#include "base/cpu_topology.h"
+#include "base/thread_team.h"
+#include "kernels/reference/reference.h"
+
+namespace inferno::backend {
+namespace {
+
+namespace reference = kernels::reference;
+using kernels::QuantizedRows;
+
+// Rows of activations from which on a step's work on rows is shared among the threads: below, a barrier costs
+// more than the work.
+constexpr int64_t kSharedRows = 8;
+// Turns for each thread in a product: enough for one that comes late to be caught up with.
+constexpr int64_t kTurnsPerThread = 8;
+
+// A product of a step: y = x w^T (+ bias).
+struct Product {
+  const Weight* w;
+  const Weight* bias;
+  float* y;
+};
+const Weight kNoBias;
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads)
+      : name_(std::move(name)),
+        isa_(isa),
+        kernels_(kernels_of(isa)),
+        team_(n_threads, cpu_topology().cpus) {}
+
+  DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
+
+  Result<Buffer> alloc(size_t bytes) override { return alloc_host(bytes); }
+  Status upload(void* device, const void* host, size_t bytes) override {
+    std::memcpy(device, host, bytes);
+    return {};
+  }
+  Status download(void* host, const void* device, size_t bytes) override {
+    std::memcpy(host, device, bytes);
+    return {};
+  }
+  int64_t kv_block_multiple() const override { return kernels::kKeyTile; }
+
+  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
+    Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
+    if (use == WeightUse::kVector) {
+      TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
+      reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()), tensor.n_elements());
+      weight.dtype = DType::kF32;
+      const auto owner = std::make_shared<Buffer>(std::move(buffer));
+      weight.data = std::shared_ptr<const void>(owner, owner->data());
+      return weight;
+    }
+    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_));
+    if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
+    weight.data = matrix;
+    max_cols_ = std::max(max_cols_, tensor.cols());
+    return weight;
+  }
+
+  Result<Ceilings> measure_ceilings() override { return measure_cpu_ceilings(); }
+
+ protected:
+  BatchView do_begin_forward(const BatchView& host_batch) override {
+    reserve(host_batch.n_tokens);
+    return host_batch;
+  }
+  Status do_end_forward() override { return std::exchange(status_, {}); }
+
+  void do_embed(const EmbedArgs& a) override {
+    const int64_t dim = a.y.cols();
+    for_row_blocks(a.y.rows(), [&](int64_t row, int64_t n) {
+      reference::embed({matrix_of(a.table).rows, a.table.dtype, a.batch.token_ids + row,
+                        a.y.as<float>() + row * dim, n, dim, a.scale});
+    });
+  }
+
+  void do_matmul(const MatmulArgs& a) override {
+    const int64_t n = a.x.shape[0];
+    if (!reserve(n)) return;
+    const Product product = {&a.w, &a.bias, a.y.as<float>()};
+    quantize_for({&product, 1}, a.x.as<float>(), n);
+    multiply({&product, 1}, a.x.as<float>(), n);
+  }
+
+  void do_rms_norm(const RmsNormArgs& a) override {
+    const int64_t dim = a.x.cols();
+    for_row_blocks(a.x.rows(), [&](int64_t row, int64_t n) {
+      kernels_.rms_norm({a.x.as<float>() + row * dim, vector_of(a.w), a.y.as<float>() + row * dim, n, dim, a.eps});
+    });
+  }
+
+  void do_rope_table(const RopeTableArgs& a) override {
+    const int64_t n_pairs = a.cos_sin.shape[1];
+    for_row_blocks(a.cos_sin.shape[0], [&](int64_t row, int64_t n) {
+      reference::rope_table({a.batch.positions + row, a.inv_freq, a.cos_sin.as<float>() + row * n_pairs * 2, n, n_pairs});
+    });
+  }
+
+  void do_rope(const RopeArgs& a) override {
+    for_row_blocks(a.x.shape[0], [&](int64_t row, int64_t n) { rope_rows(a, row, n); });
+  }
+
+  void do_kv_append(const KvAppendArgs& a) override {
+    for_row_blocks(a.batch.n_tokens, [&](int64_t row, int64_t n) { append_rows(a, row, n); });
+  }
+
+  void do_attention(const AttentionArgs& a) override {
+    kernels::AttentionPart part = {
+        {a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
+         a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks, a.q.shape[1], a.scale, a.window},
+        0, 0, 0, 0};
+    const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
+    // Each sequence's parts, the last rows first: they see the most.
+    int64_t n_parts = 0;
+    const auto parts_of = [&](int64_t s) {
+      const int64_t rows = (a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s]) * heads_per_kv_head;
+      return (rows + kernels::kMaxQueryRows - 1) / kernels::kMaxQueryRows;
+    };
+    for (int64_t s = 0; s < a.batch.n_seqs; ++s) n_parts += parts_of(s) * a.kv.n_kv_heads;
+    team_.run(n_parts, [&](int64_t turn, unsigned) {
+      kernels::AttentionPart own = part;
+      while (turn >= parts_of(own.seq) * a.kv.n_kv_heads) turn -= parts_of(own.seq++) * a.kv.n_kv_heads;
+      const int64_t rows = (a.batch.cu_seqlens_q[own.seq + 1] - a.batch.cu_seqlens_q[own.seq]) * heads_per_kv_head;
+      own.kv_head = turn % a.kv.n_kv_heads;
+      own.row_begin = (parts_of(own.seq) - 1 - turn / a.kv.n_kv_heads) * kernels::kMaxQueryRows;
+      own.row_end = std::min(rows, own.row_begin + kernels::kMaxQueryRows);
+      kernels_.attention(own);
+    });
+  }
+
+  void do_add(const AddArgs& a) override { kernels_.add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()}); }
+
+  void do_act_mul(const ActMulArgs& a) override {
+    const int64_t cols = a.y.cols();
+    for_row_blocks(a.y.rows(), [&](int64_t row, int64_t n) {
+      kernels_.act_mul({a.gate.as<float>() + row * cols, a.up.as<float>() + row * cols, a.y.as<float>() + row * cols,
+                        n * cols, a.activation});
+    });
+  }
+
+  void do_gather_rows(const GatherRowsArgs& a) override {
+    reference::gather_rows({a.x.as<float>(), a.ids, a.y.as<float>(), a.y.rows(), a.y.cols()});
+  }
+
+  void do_qkv_step(const QkvArgs& a) override {
+    if (!status_) return;
+    const std::array products = {Product{&a.wq, &a.bq, a.q.as<float>()}, Product{&a.wk, &a.bk, a.k.as<float>()},
+                                 Product{&a.wv, &a.bv, a.v.as<float>()}};
+    const int64_t n = a.x.shape[0];
+    norm_and_quantize(products, a.norm, a.eps, a.x, a.normed);
+    multiply(products, a.normed.as<float>(), n);
+    const auto norm_heads = [&](const Weight& w, const Tensor& x, int64_t row, int64_t n_rows) {
+      if (w.empty()) return;
+      float* first = x.as<float>() + row * x.shape[1] * x.shape[2];
+      kernels_.rms_norm({first, vector_of(w), first, n_rows * x.shape[1], x.shape[2], a.eps});
+    };
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
+      norm_heads(a.q_norm, a.q, row, n_rows);
+      norm_heads(a.k_norm, a.k, row, n_rows);
+      rope_rows({a.q, a.cos_sin, a.rope_style}, row, n_rows);
+      rope_rows({a.k, a.cos_sin, a.rope_style}, row, n_rows);
+      append_rows({a.k, a.v, a.kv, a.batch}, row, n_rows);
+    });
+  }
+
+  void do_attention_step(const AttentionArgs& a) override {
+    if (status_) do_attention(a);
+  }
+
+  void do_out_proj_step(const OutProjArgs& a) override {
+    if (!status_) return;
+    const int64_t n = a.x.shape[0];
+    const Product product = {&a.wo, &a.bias, a.scratch.as<float>()};
+    quantize_for({&product, 1}, a.attended.as<float>(), n);
+    multiply({&product, 1}, a.attended.as<float>(), n);
+    add_to_residual(a.post_norm, a.eps, a.scratch, a.x);
+  }
+
+  void do_mlp_step(const MlpArgs& a) override {
+    if (!status_) return;
+    const int64_t n = a.x.shape[0];
+    const int64_t hidden = a.w_gate.rows;
+    const std::array gate_up = {Product{&a.w_gate, &kNoBias, a.gate.as<float>()},
+                                Product{&a.w_up, &kNoBias, a.up.as<float>()}};
+    norm_and_quantize(gate_up, a.norm, a.eps, a.x, a.normed);
+    multiply(gate_up, a.normed.as<float>(), n);
+    const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
+      float* gate = a.gate.as<float>() + row * hidden;
+      kernels_.act_mul({gate, a.up.as<float>() + row * hidden, gate, n_rows * hidden, a.activation});
+      quantize_rows({&down, 1}, a.gate.as<float>(), row, n_rows);
+    });
+    multiply({&down, 1}, a.gate.as<float>(), n);
+    add_to_residual(a.post_norm, a.eps, a.normed, a.x);
+  }
+
+  void do_lm_head_step(const LmHeadArgs& a) override {
+    if (!status_) return;
+    const int64_t n = a.rows.shape[0];
+    const Product head = {&a.head, &kNoBias, a.logits.as<float>()};
+    do_gather_rows({a.x, a.batch.logits_indices, a.rows});
+    norm_and_quantize({&head, 1}, a.norm, a.eps, a.rows, a.rows);
+    multiply({&head, 1}, a.rows.as<float>(), n);
+  }
+
+ private:
+  static const float* vector_of(const Weight& w) { return static_cast<const float*>(w.data.get()); }
+
+  // fn(row, n) for all rows, in blocks by the threads where there are many.
+  template <class Fn>
+  void for_row_blocks(int64_t n, const Fn& fn) {
+    if (n < kSharedRows || team_.n_threads() == 1) {
+      if (n > 0) fn(0, n);
+      return;
+    }
+    constexpr int64_t kBlock = 4;
+    team_.run((n + kBlock - 1) / kBlock,
+              [&](int64_t turn, unsigned) { fn(turn * kBlock, std::min(kBlock, n - turn * kBlock)); });
+  }
+
+  void rope_rows(const RopeArgs& a, int64_t row, int64_t n) {
+    const int64_t n_pairs = a.cos_sin.shape[1];
+    kernels_.rope({a.x.as<float>() + row * a.x.shape[1] * a.x.shape[2], a.cos_sin.as<float>() + row * n_pairs * 2, n,
+                   a.x.shape[1], a.x.shape[2], n_pairs, a.style});
+  }
+
+  void append_rows(const KvAppendArgs& a, int64_t row, int64_t n) {
+    const int64_t size = a.kv.n_kv_heads * a.kv.head_dim;
+    kernels_.kv_append({a.k.as<float>() + row * size, a.v.as<float>() + row * size, a.kv, a.batch.slot_mapping + row, n});
+  }
+
+  static bool quantizes(std::span<const Product> products) {
+    return std::any_of(products.begin(), products.end(),
+                       [](const Product& p) { return matrix_of(*p.w).kernel.quantizes_x; });
+  }
+
+  void quantize_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
+    if (!quantizes(products)) return;
+    const int64_t k = products.front().w->cols;
+    kernels_.quantize(x + row * k, n, k, quantized_from(row, k));
+  }
+
+  void quantize_for(std::span<const Product> products, const float* x, int64_t n) {
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) { quantize_rows(products, x, row, n_rows); });
+  }
+
+  void norm_and_quantize(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
+                         const Tensor& normed) {
+    const int64_t dim = x.cols();
+    for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
+      kernels_.rms_norm({x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
+      quantize_rows(products, normed.as<float>(), row, n);
+    });
+  }
+
+  void add_to_residual(const Weight& post_norm, float eps, const Tensor& y, const Tensor& x) {
+    const int64_t dim = x.cols();
+    for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
+      float* first = y.as<float>() + row * dim;
+      if (!post_norm.empty()) kernels_.rms_norm({first, vector_of(post_norm), first, n, dim, eps});
+      kernels_.add({x.as<float>() + row * dim, first, n * dim});
+    });
+  }
+
+  // The products of the same x, as one loop: the turns of each follow those of the one before.
+  void multiply(std::span<const Product> products, const float* x, int64_t n) {
+    std::array<int64_t, 4> turns = {};  // of the products up to this one
+    std::array<int64_t, 4> panels_per_turn = {};
+    int64_t total = 0;
+    for (size_t i = 0; i < products.size(); ++i) {
+      const int64_t n_panels = panels_of(*products[i].w);
+      constexpr int64_t kTile = 4;  // a multiple of every ISA's tile
+      const int64_t wanted = n_panels / (team_.n_threads() * kTurnsPerThread);
+      panels_per_turn[i] = team_.n_threads() == 1 ? n_panels : std::max(kTile, wanted / kTile * kTile);
+      total += (n_panels + panels_per_turn[i] - 1) / std::max<int64_t>(1, panels_per_turn[i]);
+      turns[i] = total;
+    }
+    team_.run(total, [&](int64_t turn, unsigned thread) {
+      size_t i = 0;
+      while (turn >= turns[i]) ++i;
+      const int64_t first = (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i];
+      multiply_panels(products[i], x, n, first, std::min(panels_of(*products[i].w), first + panels_per_turn[i]), thread);
+    });
+  }
+
+  static constexpr int64_t kReferenceRows = 16;  // of a turn where there are no panels
+
+  static int64_t panels_of(const Weight& w) {
+    const CpuMatrix& m = matrix_of(w);
+    return m.kernel.rows != 0 ? m.n_panels : (w.rows + kReferenceRows - 1) / kReferenceRows;
+  }
+
+  void multiply_panels(const Product& p, const float* x, int64_t n, int64_t begin, int64_t end, unsigned thread) {
+    const CpuMatrix& m = matrix_of(*p.w);
+    if (m.kernel.rows == 0) {
+      multiply_by_reference(p, x, n, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
+      return;
+    }
+    m.kernel.multiply({static_cast<const uint8_t*>(m.panels.data()), vector_of(*p.bias), x,
+                       quantized_from(0, p.w->cols), p.y, n, p.w->rows, p.w->cols, begin, end,
+                       static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_});
+  }
+
+  // Rows of weights by the definition.
+  void multiply_by_reference(const Product& p, const float* x, int64_t n, int64_t begin, int64_t end) {
+    const CpuMatrix& m = matrix_of(*p.w);
+    for (int64_t i = begin; i < end; i += kReferenceRows) {
+      const int64_t rows = std::min(kReferenceRows, end - i);
+      for (int64_t r = 0; r < n; ++r) {
+        reference::matmul({m.rows + i * m.row_bytes, p.w->dtype, p.bias->empty() ? nullptr : vector_of(*p.bias) + i,
+                           x + r * p.w->cols, p.y + r * p.w->rows + i, 1, rows, p.w->cols});
+      }
+    }
+  }
+
+  // At least `bytes` for each thread.
+  Status reserve_scratch(int64_t bytes) {
+    if (bytes <= scratch_bytes_) return {};
+    const int64_t rounded = (bytes + 63) / 64 * 64;
+    TRY_ASSIGN(scratch_, alloc(static_cast<size_t>(rounded) * team_.n_threads()));
+    scratch_bytes_ = rounded;
+    return {};
+  }
+
+  // Room for n quantized rows of the widest matrix. Where there is none, the steps up to the end of this
+  // forward pass do nothing, and that says so.
+  bool reserve(int64_t n) {
+    constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
+    const int64_t elements = (n * max_cols_ + kWhole - 1) / kWhole * kWhole;
+    if (elements <= capacity_ || !status_) return status_.ok();
+    Result<Buffer> buffer = alloc(static_cast<size_t>(elements) * 2);
+    if (!buffer) {
+      status_ = buffer.error();
+      return false;
+    }
+    quantized_ = std::move(*buffer);
+    capacity_ = elements;
+    return true;
+  }
+
+  // Row `row` and those after it, of k elements each.
+  QuantizedRows quantized_from(int64_t row, int64_t k) const {
+    auto* q = static_cast<int8_t*>(quantized_.data());
+    auto* scale = reinterpret_cast<float*>(q + capacity_);
+    auto* sum = reinterpret_cast<int32_t*>(scale + capacity_ / 32);
+    return {q + row * k, scale + row * (k / 32), sum + row * (k / 32), sum + capacity_ / 32 + row * (k / 16)};
+  }
+
+  std::string name_;
+  const CpuIsa& isa_;
+  CpuKernels kernels_;
+  ThreadTeam team_;
+  int64_t max_cols_ = 0;
+  Buffer scratch_;
+  int64_t scratch_bytes_ = 0;  // of a thread
+  Buffer quantized_;
+  int64_t capacity_ = 0;  // elements
+  Status status_;         // of the forward pass under way
+};
+
+Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads) {
+  TRY_ASSIGN(const CpuIsa* isa, chosen_isa());
+  return std::shared_ptr<Backend>(std::make_shared<CpuBackend>(std::move(name), *isa, n_threads));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Backend>> create_simd(const BackendOptions&) {
+  return create("simd", 1);
+}
+
+Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) {
+  const CpuTopology topology = cpu_topology();
+  return create("parallel", options.threads != 0 ? options.threads : std::max(1u, std::min(topology.cores, topology.threads)));
+}
+
+}  // namespace inferno::backend

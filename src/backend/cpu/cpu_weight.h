@@ -1,0 +1,32 @@
+// A matrix as the CPU backend holds it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/args.h"
+#include "backend/cpu_isa.h"
+#include "base/result.h"
+#include "base/thread_team.h"
+#include "tensor/tensor.h"
+
+namespace inferno::backend {
+
+struct CpuMatrix {
+  const uint8_t* rows = nullptr;  // as they lie in the file: looked up, and multiplied where there are no panels
+  int64_t row_bytes = 0;
+  kernels::PanelMatmul kernel;  // rows == 0: none for this type
+  Buffer panels;
+  int64_t n_panels = 0;
+};
+
+inline const CpuMatrix& matrix_of(const Weight& weight) {
+  return *static_cast<const CpuMatrix*>(weight.data.get());
+}
+
+// Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no memory
+// for them.
+Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
+                                                     const CpuKernels& kernels, ThreadTeam& team);
+
+}  // namespace inferno::backend

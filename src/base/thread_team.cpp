@@ -1,0 +1,123 @@
+#include "base/thread_team.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+namespace inferno {
+namespace {
+
+// Some ten microseconds of spinning span the gap between two steps, a millisecond of yielding that between
+// two forward passes.
+constexpr int kSpins = 2000;
+constexpr int kSpinsWhenCrowded = 20;
+constexpr int kYields = 1000;
+constexpr uint64_t kOneLoop = uint64_t{1} << 32;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Where this fails the thread runs wherever the system lets it.
+void pin_to(std::thread& thread, unsigned cpu) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (cpu >= CPU_SETSIZE) return;
+  CPU_SET(cpu, &set);
+  ::pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus)
+    : patience_(n_threads <= std::max<size_t>(cpus.size(), std::thread::hardware_concurrency())
+                    ? kSpins
+                    : kSpinsWhenCrowded) {
+  workers_.reserve(n_threads - 1);
+  try {
+    for (unsigned thread = 1; thread < n_threads; ++thread) {
+      workers_.emplace_back([this, thread] { work(thread); });
+      if (thread < cpus.size()) pin_to(workers_.back(), cpus[thread]);
+    }
+  } catch (const std::system_error&) {
+    // The system's limit on threads: go on with those that started.
+  }
+}
+
+ThreadTeam::~ThreadTeam() {
+  stopping_ = true;
+  ++loops_;
+  loops_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
+}
+
+void ThreadTeam::run_together(int64_t n, Call call, const void* context) {
+  if (n <= 0) return;
+  // No turn is left of the loop before, so nobody reads what is written here until the ticket is.
+  call_.store(call, std::memory_order_relaxed);
+  context_.store(context, std::memory_order_relaxed);
+  n_.store(n, std::memory_order_relaxed);
+  done_.store(0, std::memory_order_relaxed);
+  const uint64_t loop = (ticket_.load(std::memory_order_relaxed) / kOneLoop + 1) * kOneLoop;
+  ticket_.store(loop | static_cast<uint64_t>(n), std::memory_order_release);
+  ++loops_;
+  if (sleepers_ > 0) loops_.notify_all();
+
+  while (take_turn(0)) {
+  }
+  for (int i = 0; done_.load(std::memory_order_acquire) != n; ++i) {
+    if (i < patience_) {
+      pause();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+}
+
+// The ticket counts down, so that an old one never looks as if it had turns left of a newer, longer loop.
+bool ThreadTeam::take_turn(unsigned thread) {
+  uint64_t ticket = ticket_.load(std::memory_order_acquire);
+  do {
+    if (ticket % kOneLoop == 0) return false;
+  } while (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire));
+  const int64_t turn =
+      n_.load(std::memory_order_relaxed) - static_cast<int64_t>(ticket % kOneLoop);
+  try {
+    call_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), turn, thread);
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::current_exception();
+  }
+  done_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+void ThreadTeam::work(unsigned thread) {
+  ::pthread_setname_np(pthread_self(), "compute");  // for debuggers and traces
+  for (int idle = 0; !stopping_.load(std::memory_order_relaxed);) {
+    const uint32_t seen = loops_;
+    if (take_turn(thread)) {
+      idle = 0;
+    } else if (++idle < patience_) {
+      pause();
+    } else if (idle < patience_ + kYields) {
+      std::this_thread::yield();
+    } else {
+      ++sleepers_;
+      // A loop that came since `seen` was read does not let it sleep.
+      if (!stopping_) loops_.wait(seen);
+      --sleepers_;
+      idle = 0;
+    }
+  }
+}
+
+}  // namespace inferno

@@ -1,0 +1,66 @@
+// ThreadTeam: threads that share many short loops, one right after the other, as the steps of a forward pass
+// are. They stay awake between loops for a while, so that a loop costs a barrier and not a wake-up.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace inferno {
+
+class ThreadTeam {
+ public:
+  // n_threads >= 1 counts the calling thread. Workers are pinned to cpus[1], cpus[2] … as far as the list
+  // goes. Where the system refuses a thread, the team is smaller: slower, never different.
+  explicit ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus = {});
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  unsigned n_threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
+
+  // Calls fn(turn, thread) for each turn of [0, n), n < 2^32, each once, in ascending order of their
+  // beginnings; thread is below n_threads() and tells what runs at the same time apart. Returns when all
+  // turns are done: it waits for turns that were taken, not for threads that have not come, so a machine
+  // with fewer processors than threads only loses what a thread that lost its processor holds up. If a call
+  // throws, the first exception comes out here after all turns. One caller at a time; not from inside fn.
+  template <class Fn>
+  void run(int64_t n, const Fn& fn) {
+    if (n == 1 || workers_.empty()) {
+      for (int64_t turn = 0; turn < n; ++turn) fn(turn, 0u);
+      return;
+    }
+    const auto call = [](const void* context, int64_t turn, unsigned thread) {
+      (*static_cast<const Fn*>(context))(turn, thread);
+    };
+    run_together(n, call, &fn);
+  }
+
+ private:
+  using Call = void (*)(const void* context, int64_t turn, unsigned thread);
+
+  void run_together(int64_t n, Call call, const void* context);
+  bool take_turn(unsigned thread);
+  void work(unsigned thread);
+
+  // The loop that runs: written between two loops, read by whoever holds a turn.
+  std::atomic<Call> call_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  std::atomic<int64_t> n_{0};
+  // The loop's number in the upper half, the turns that are left in the lower one.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<int64_t> done_{0};
+  alignas(64) std::atomic<uint32_t> loops_{0};  // what sleepers wait on
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;          // guards error_
+  std::exception_ptr error_;  // the first of the loop that runs
+  int patience_;              // turns of an idle thread's loop before it lets others run
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace inferno

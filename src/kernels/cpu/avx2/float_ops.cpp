@@ -1,0 +1,11 @@
+#include "kernels/cpu/avx2/functions.h"
+#include "kernels/cpu/avx2/vector.h"
+#include "kernels/cpu/loops/fill.h"
+
+namespace inferno::kernels::avx2 {
+
+void set_float_ops(CpuKernels* table) {
+  fill_float_ops<Avx2Vector>(table);
+}
+
+}  // namespace inferno::kernels::avx2

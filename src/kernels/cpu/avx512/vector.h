@@ -1,0 +1,131 @@
+// The vector of the AVX-512 ISAs, as ../loops needs it. For their own files only: everything has internal
+// linkage.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace inferno::kernels {
+namespace {
+
+struct Avx512Vector {
+  static constexpr int64_t kLanes = 16;
+  using F = __m512;   // 16 floats
+  using I = __m512i;  // 16 int32, or 64 bytes
+  // What fits into 32 registers.
+  static constexpr int kTilePanels = 2, kTileRows = 6;
+  static constexpr int kFloatTilePanels = 4, kFloatTileRows = 6;
+  static constexpr int kScoreRows = 6, kScoreVectors = 4;
+
+  static F zero() { return _mm512_setzero_ps(); }
+  static F set(float x) { return _mm512_set1_ps(x); }
+  static F load(const float* p) { return _mm512_loadu_ps(p); }
+  static F load(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(mask(n), p); }
+  static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
+  static void store(float* p, F x, int64_t n) { _mm512_mask_storeu_ps(p, mask(n), x); }
+  static F load_f16(const uint16_t* p) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static F load_f16(const uint16_t* p, int64_t n) {
+    return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask(n), p));
+  }
+  static void store_f16(uint16_t* p, F x, int64_t n) {
+    _mm256_mask_storeu_epi16(p, mask(n), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
+  }
+  static F load_bf16(const uint16_t* p) {
+    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+  }
+
+  static F add(F a, F b) { return _mm512_add_ps(a, b); }
+  static F sub(F a, F b) { return _mm512_sub_ps(a, b); }
+  static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
+  static F div(F a, F b) { return _mm512_div_ps(a, b); }
+  static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+  // b where either is NaN.
+  static F max(F a, F b) { return _mm512_max_ps(a, b); }
+  static F min(F a, F b) { return _mm512_min_ps(a, b); }
+  // x where a >= b or one of them is NaN, else 0.
+  static F zero_if_less(F a, F b, F x) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ), x); }
+  static F round(F x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+  // x * 2^n for whole n.
+  static F scale(F x, F n) { return _mm512_scalef_ps(x, n); }
+  // In a fixed order.
+  static float sum(F x) {
+    const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
+    return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)));
+  }
+  static float first(F x) { return _mm512_cvtss_f32(x); }
+  static float largest(F x) { return _mm512_reduce_max_ps(x); }
+
+  static I set_i32(int32_t x) { return _mm512_set1_epi32(x); }
+  static I load_bytes(const void* p) { return _mm512_loadu_si512(p); }
+  static I zero_i32() { return _mm512_setzero_si512(); }
+  static I add_i32(I a, I b) { return _mm512_add_epi32(a, b); }
+  template <int kBits>
+  static I shift_right_i32(I x) { return _mm512_srai_epi32(x, kBits); }
+  static F to_float(I x) { return _mm512_cvtepi32_ps(x); }
+  static I to_int(F x) { return _mm512_cvtps_epi32(x); }
+  static I load_u8(const uint8_t* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static I load_i8(const uint8_t* p) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static I and_i32(I a, I b) { return _mm512_and_si512(a, b); }
+  static I or_i32(I a, I b) { return _mm512_or_si512(a, b); }
+  static I shift_right_u32(I x, int n) { return _mm512_srl_epi32(x, _mm_cvtsi32_si128(n)); }
+  static I shift_left_u32(I x, int n) { return _mm512_sll_epi32(x, _mm_cvtsi32_si128(n)); }
+  // 2^(e - 127) of bytes e, as MXFP4 has it: 255 is NaN.
+  static F load_e8m0(const uint8_t* p) {
+    const I e = load_u8(p);
+    const I normal = _mm512_slli_epi32(e, 23);
+    const I with_subnormal = _mm512_mask_set1_epi32(normal, _mm512_testn_epi32_mask(e, e), 0x00400000);
+    const __mmask16 is_nan = _mm512_cmpeq_epi32_mask(e, _mm512_set1_epi32(255));
+    return _mm512_castsi512_ps(_mm512_mask_set1_epi32(with_subnormal, is_nan, 0x7fc00000));
+  }
+  static I magnitude_bits(F x) {
+    return _mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(0x7fffffff));
+  }
+  static I max_i32(I a, I b) { return _mm512_max_epi32(a, b); }
+  static int32_t largest_i32(I x) { return _mm512_reduce_max_epi32(x); }
+  static int32_t sum_i32(I x) { return _mm512_reduce_add_epi32(x); }
+  static void store_i8(int8_t* p, I x) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
+  }
+  static void store_bytes(uint8_t* p, I x) { _mm512_storeu_si512(p, x); }
+  static I and_bytes(I x, int8_t mask) { return _mm512_and_si512(x, _mm512_set1_epi8(mask)); }
+  static I add_bytes(I x, int value) { return _mm512_add_epi8(x, _mm512_set1_epi8(static_cast<char>(value))); }
+  static I sub_bytes(I x, int value) { return _mm512_sub_epi8(x, _mm512_set1_epi8(static_cast<char>(value))); }
+  template <int kBits>
+  static I shift_right_i16(I x) { return _mm512_srli_epi16(x, kBits); }
+  template <int kBits>
+  static I shift_left_i16(I x) { return _mm512_slli_epi16(x, kBits); }
+  // `value` in byte i where bit i of the 64 from p on is 1, else 0.
+  static I select_bytes(const uint8_t* p, int8_t value) {
+    uint64_t bits;
+    std::memcpy(&bits, p, sizeof bits);
+    return _mm512_maskz_set1_epi8(bits, value);
+  }
+  // table[i] of bytes i < 16.
+  static I lookup(const int8_t (&table)[16], I i) {
+    const __m128i lane = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(lane), i);
+  }
+  // Four bytes, again and again.
+  static I repeat4(const int8_t* p) {
+    int32_t bytes;
+    std::memcpy(&bytes, p, sizeof bytes);
+    return _mm512_set1_epi32(bytes);
+  }
+
+ private:
+  static __mmask16 mask(int64_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
+};
+
+}  // namespace
+}  // namespace inferno::kernels

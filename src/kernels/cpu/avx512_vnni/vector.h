@@ -1,0 +1,15 @@
+// AVX-512 with dot products of bytes.
+#pragma once
+
+#include "kernels/cpu/avx512/vector.h"
+
+namespace inferno::kernels {
+namespace {
+
+struct Avx512VnniVector : Avx512Vector {
+  static constexpr bool kUnsignedWeights = true;
+  static I dot(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
+};
+
+}  // namespace
+}  // namespace inferno::kernels

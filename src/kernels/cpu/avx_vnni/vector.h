@@ -1,0 +1,15 @@
+// AVX2 with dot products of bytes.
+#pragma once
+
+#include "kernels/cpu/avx2/vector.h"
+
+namespace inferno::kernels {
+namespace {
+
+struct AvxVnniVector : Avx2Vector {
+  static constexpr bool kUnsignedWeights = true;
+  static I dot(I sum, I w, I x) { return _mm256_dpbusd_avx_epi32(sum, w, x); }
+};
+
+}  // namespace
+}  // namespace inferno::kernels

@@ -1,0 +1,12 @@
+// What the files of this folder give to its table.
+#pragma once
+
+#include "kernels/cpu/kernels.h"
+
+namespace inferno::kernels::generic {
+
+void set_float_ops(CpuKernels* table);
+void set_simple_quants(CpuKernels* table);
+void set_k_quants(CpuKernels* table);
+
+}  // namespace inferno::kernels::generic

@@ -1,0 +1,71 @@
+// Fills an ISA's table with the loops of this folder over its vector.
+#pragma once
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/loops/attention.h"
+#include "kernels/cpu/loops/k_quants.h"
+#include "kernels/cpu/loops/panel_float.h"
+#include "kernels/cpu/loops/panel_int8.h"
+#include "kernels/cpu/loops/q8_0.h"
+#include "kernels/cpu/loops/rows.h"
+#include "kernels/cpu/loops/simple_quants.h"
+
+namespace inferno::kernels {
+namespace {
+
+inline int64_t no_scratch(int64_t) {
+  return 0;
+}
+
+template <class V, class Element>
+PanelMatmul float_panels() {
+  return {V::kLanes,  false, float_panel_bytes<V, Element>, no_scratch, pack_float<V, Element>,
+          multiply_float<V, Element>};
+}
+
+template <class V, class Format>
+PanelMatmul packed_panels() {
+  using Product = PackedProduct<V, Format>;
+  return {V::kLanes, true, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>, Product::multiply};
+}
+
+template <class V>
+void fill_float_ops(CpuKernels* table) {
+  table->rms_norm = rms_norm_rows<V>;
+  table->rope = rope_rows;
+  table->kv_append = kv_append_rows<V>;
+  table->attention = attention_part<V>;
+  table->act_mul = act_mul_rows<V>;
+  table->add = add_rows<V>;
+  table->quantize = quantize_rows<V>;
+  table->matmul[static_cast<int>(DType::kF32)] = float_panels<V, ElementF32<V>>();
+  table->matmul[static_cast<int>(DType::kF16)] = float_panels<V, ElementF16<V>>();
+  table->matmul[static_cast<int>(DType::kBF16)] = float_panels<V, ElementBF16<V>>();
+}
+
+template <class V>
+void fill_simple_quants(CpuKernels* table) {
+  const auto set = [&](DType dtype, const PanelMatmul& kernel) { table->matmul[static_cast<int>(dtype)] = kernel; };
+  using Q8_0 = PanelQ8_0<V>;
+  set(DType::kQ8_0, {V::kLanes, true, Q8_0::panel_bytes, no_scratch, Q8_0::pack, multiply_bytes<V, Q8_0>});
+  set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
+  set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());
+  set(DType::kQ5_0, packed_panels<V, PanelQ5_0<V>>());
+  set(DType::kQ5_1, packed_panels<V, PanelQ5_1<V>>());
+  set(DType::kIQ4_NL, packed_panels<V, PanelIQ4_NL<V>>());
+  set(DType::kMXFP4, packed_panels<V, PanelMXFP4<V>>());
+}
+
+template <class V>
+void fill_k_quants(CpuKernels* table) {
+  const auto set = [&](DType dtype, const PanelMatmul& kernel) { table->matmul[static_cast<int>(dtype)] = kernel; };
+  set(DType::kQ2_K, packed_panels<V, PanelQ2_K<V>>());
+  set(DType::kQ3_K, packed_panels<V, PanelQ3_K<V>>());
+  set(DType::kQ4_K, packed_panels<V, PanelQ4_K<V>>());
+  set(DType::kQ5_K, packed_panels<V, PanelQ5_K<V>>());
+  set(DType::kQ6_K, packed_panels<V, PanelQ6_K<V>>());
+  set(DType::kIQ4_XS, packed_panels<V, PanelIQ4_XS<V>>());
+}
+
+}  // namespace
+}  // namespace inferno::kernels

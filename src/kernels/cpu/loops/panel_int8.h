@@ -1,0 +1,210 @@
+// Products of quantized weights in panels and activations in 8 bits. V is an ISA's vector with dot(): products
+// of bytes, four neighbours summed in each int32 lane. A panel has as many rows as V has lanes.
+//
+// A Format is how a weight type lies in a panel:
+//   kGroup                       elements of a row that share a scale: 32 or 16
+//   kHasMin                      w = scale * q + min, else w = scale * q
+//   kOffset                      what bytes() adds to q
+//   bytes(panel, nb, b, g)       bytes 4 g .. 4 g + 3 of block b of every row
+//   scale(panel, nb, b, i)       scales of group i of block b, a lane per row; min() likewise
+// nb is the number of blocks of 32 in a row.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/params.h"
+
+namespace inferno::kernels {
+namespace {
+
+constexpr int64_t kBlock = 32;
+constexpr int64_t kQuads = kBlock / 4;
+
+// What takes back the format's offset from a sum of products: -offset * sum of x.
+template <class V, int kOffset>
+typename V::I start_of_sum(int32_t minus_128_sums) {
+  if constexpr (kOffset == 0 || !V::kUnsignedWeights) {
+    return V::zero_i32();
+  } else {
+    constexpr int kShift = __builtin_ctz(128 / kOffset);
+    return V::template shift_right_i32<kShift>(V::set_i32(minus_128_sums));
+  }
+}
+
+// kPanels panels times kRows rows of activations, from row r on.
+template <class V, class Format, int kPanels, int kRows>
+void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel, int64_t r) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int kGroups = kBlock / Format::kGroup;
+  constexpr int kQuadsPerGroup = static_cast<int>(kQuads) / kGroups;
+  const int64_t nb = p.k / kBlock;
+  const int8_t* q[kRows];
+  const float* x_scale[kRows];
+  const int32_t* x_sum[kRows];
+  F y[kPanels][kRows];
+#pragma GCC unroll 8
+  for (int t = 0; t < kRows; ++t) {
+    q[t] = p.quantized.q + (r + t) * p.k;
+    x_scale[t] = p.quantized.scale + (r + t) * nb;
+    x_sum[t] = kGroups == 1 ? p.quantized.sum + (r + t) * nb : p.quantized.half + (r + t) * nb * 2;
+#pragma GCC unroll 4
+    for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
+  }
+  for (int64_t b = 0; b < nb; ++b) {
+#pragma GCC unroll 2
+    for (int group = 0; group < kGroups; ++group) {
+      I sums[kPanels][kRows];
+#pragma GCC unroll 8
+      for (int t = 0; t < kRows; ++t) {
+        const I start = start_of_sum<V, Format::kOffset>(x_sum[t][b * kGroups + group]);
+#pragma GCC unroll 4
+        for (int i = 0; i < kPanels; ++i) sums[i][t] = start;
+      }
+#pragma GCC unroll 8
+      for (int quad = group * kQuadsPerGroup; quad < (group + 1) * kQuadsPerGroup; ++quad) {
+        I w[kPanels];
+#pragma GCC unroll 4
+        for (int i = 0; i < kPanels; ++i) w[i] = Format::bytes(panels[i], nb, b, quad);
+#pragma GCC unroll 8
+        for (int t = 0; t < kRows; ++t) {
+          const I x = V::repeat4(q[t] + b * kBlock + quad * 4);
+#pragma GCC unroll 4
+          for (int i = 0; i < kPanels; ++i) sums[i][t] = V::dot(sums[i][t], w[i], x);
+        }
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i) {
+        const F w_scale = Format::scale(panels[i], nb, b, group);
+#pragma GCC unroll 8
+        for (int t = 0; t < kRows; ++t) {
+          const F scale = V::mul(w_scale, V::set(x_scale[t][b]));
+          y[i][t] = V::fma(V::to_float(sums[i][t]), scale, y[i][t]);
+        }
+        if constexpr (Format::kHasMin) {
+          const F w_min = Format::min(panels[i], nb, b, group);
+#pragma GCC unroll 8
+          for (int t = 0; t < kRows; ++t) {
+            // Exact but for one rounding: the sum is a small whole number.
+            const float x_total = x_scale[t][b] * (static_cast<float>(x_sum[t][b * kGroups + group]) * -0x1p-7f);
+            y[i][t] = V::fma(w_min, V::set(x_total), y[i][t]);
+          }
+        }
+      }
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) {
+    const int64_t row = (panel + i) * V::kLanes;
+    const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
+    const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      const F sum = p.bias == nullptr ? y[i][t] : V::add(y[i][t], bias);
+      V::store(p.y + (r + t) * p.m + row, sum, n);
+    }
+  }
+}
+
+// The rows that are left, fewer than kRows + 1, in one tile.
+template <class V, class Format, int kPanels, int kRows>
+void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel, int64_t r) {
+  if constexpr (kRows > 0) {
+    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r);
+    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r);
+  }
+}
+
+// kTileRows: the most rows of activations in a tile.
+template <class V, class Format, int kPanels, int kTileRows>
+void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride) {
+  const uint8_t* panels[kPanels];
+  for (int i = 0; i < kPanels; ++i) panels[i] = first + i * stride;
+  int64_t r = 0;
+  for (; p.n - r >= kTileRows; r += kTileRows) multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r);
+  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r);
+}
+
+// Weights that are bytes already are multiplied where they lie.
+template <class V, class Format>
+void multiply_bytes(const PanelMatmulParams& p) {
+  const int64_t stride = Format::panel_bytes(p.k);
+  int64_t panel = p.panel_begin;
+  for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) {
+    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
+  }
+  for (; panel < p.panel_end; ++panel) {
+    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
+  }
+}
+
+// What a panel of any format is unpacked to for many rows of activations: (nb, 8, rows, 4) bytes, then float32
+// scales and, where there are, minimums: (nb, groups, rows).
+template <class V, int kGroupElements, bool kMin>
+struct Unpacked {
+  static constexpr int kGroup = kGroupElements;
+  static constexpr bool kHasMin = kMin;
+  static constexpr int kOffset = kMin ? 0 : 128;
+  static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
+  static constexpr int64_t kGroups = kBlock / kGroup;
+
+  static int64_t panel_bytes(int64_t k) {
+    return k / kBlock * (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
+  }
+  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int quad) {
+    return V::load_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes);
+  }
+  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int i) {
+    return V::load(reinterpret_cast<const float*>(panel + nb * kBlockBytes) + (b * kGroups + i) * V::kLanes);
+  }
+  static typename V::F min(const uint8_t* panel, int64_t nb, int64_t b, int i) {
+    return scale(panel, nb, nb + b, i);
+  }
+
+  template <class Format>
+  static void unpack(const uint8_t* from, int64_t nb, uint8_t* panel) {
+    auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
+    for (int64_t b = 0; b < nb; ++b) {
+#pragma GCC unroll 8
+      for (int quad = 0; quad < kQuads; ++quad) {
+        typename V::I q = Format::bytes(from, nb, b, quad);
+        if constexpr (V::kUnsignedWeights && kOffset != Format::kOffset) q = V::add_bytes(q, kOffset - Format::kOffset);
+        V::store_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes, q);
+      }
+      for (int i = 0; i < kGroups; ++i) {
+        V::store(scales + (b * kGroups + i) * V::kLanes, Format::scale(from, nb, b, i));
+        if constexpr (kMin) V::store(scales + ((nb + b) * kGroups + i) * V::kLanes, Format::min(from, nb, b, i));
+      }
+    }
+  }
+};
+
+// Weights of fewer bits are unpacked on the way into a product with few rows of activations, and once for a
+// tile of panels where there are many.
+template <class V, class Format>
+struct PackedProduct {
+  static constexpr int kDirectRows = 3;
+  using Whole = Unpacked<V, Format::kGroup, Format::kHasMin>;
+
+  static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
+
+  static void multiply(const PanelMatmulParams& p) {
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) multiply_some<V::kTilePanels>(p, panel);
+    for (; panel < p.panel_end; ++panel) multiply_some<1>(p, panel);
+  }
+
+ private:
+  template <int kPanels>
+  static void multiply_some(const PanelMatmulParams& p, int64_t panel) {
+    const int64_t stride = Format::panel_bytes(p.k);
+    const uint8_t* first = p.panels + panel * stride;
+    if (p.n <= kDirectRows) return multiply_panels<V, Format, kPanels, kDirectRows>(p, panel, first, stride);
+    const int64_t whole = Whole::panel_bytes(p.k);
+    for (int i = 0; i < kPanels; ++i) Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
+    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole);
+  }
+};
+
+}  // namespace
+}  // namespace inferno::kernels

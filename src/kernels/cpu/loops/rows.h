@@ -1,0 +1,133 @@
+// Operations on rows of activations: each output from its own row alone, lanes in a fixed order.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/loops/exp.h"
+#include "kernels/cpu/params.h"
+
+namespace inferno::kernels {
+namespace {
+
+template <class V>
+void rms_norm_rows(const RmsNormParams& p) {
+  using F = typename V::F;
+  constexpr int kSums = 4;
+  for (int64_t r = 0; r < p.n; ++r) {
+    const float* x = p.x + r * p.dim;
+    float* y = p.y + r * p.dim;
+    F sums[kSums] = {V::zero(), V::zero(), V::zero(), V::zero()};
+    int64_t i = 0;
+    for (; p.dim - i >= kSums * V::kLanes; i += kSums * V::kLanes) {
+      for (int s = 0; s < kSums; ++s) {
+        const F part = V::load(x + i + s * V::kLanes);
+        sums[s] = V::fma(part, part, sums[s]);
+      }
+    }
+    for (int s = 0; i < p.dim; i += V::kLanes, ++s) {
+      const F part = V::load(x + i, p.dim - i < V::kLanes ? p.dim - i : V::kLanes);
+      sums[s] = V::fma(part, part, sums[s]);
+    }
+    const float total = V::sum(V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
+    const F scale = V::set(1.0f / __builtin_sqrtf(total / static_cast<float>(p.dim) + p.eps));
+    for (i = 0; i < p.dim; i += V::kLanes) {
+      const int64_t n = p.dim - i < V::kLanes ? p.dim - i : V::kLanes;
+      V::store(y + i, V::mul(V::mul(V::load(x + i, n), scale), V::load(p.w + i, n)), n);
+    }
+  }
+}
+
+// A NaN or an infinity in a block makes its scale NaN or infinite, and so every product with it.
+template <class V>
+void quantize_rows(const float* x, int64_t n, int64_t k, const QuantizedRows& y) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int kBlockElements = 32;
+  constexpr int kVectors = kBlockElements / static_cast<int>(V::kLanes);
+  for (int64_t block = 0; block < n * k / kBlockElements; ++block) {
+    F values[kVectors];
+    I bits = V::zero_i32();
+    for (int i = 0; i < kVectors; ++i) {
+      values[i] = V::load(x + block * kBlockElements + i * V::kLanes);
+      bits = V::max_i32(bits, V::magnitude_bits(values[i]));
+    }
+    const int32_t largest_bits = V::largest_i32(bits);
+    float largest;
+    __builtin_memcpy(&largest, &largest_bits, sizeof largest);
+    // Below this 127 / largest would be infinite.
+    const bool is_zero = largest < 1e-36f;
+    y.scale[block] = is_zero ? 0.0f : largest / 127.0f;
+    const F inverse = V::set(is_zero ? 0.0f : 127.0f / largest);
+    I sums[2] = {V::zero_i32(), V::zero_i32()};
+    for (int i = 0; i < kVectors; ++i) {
+      const I q = V::to_int(V::mul(values[i], inverse));
+      V::store_i8(y.q + block * kBlockElements + i * V::kLanes, q);
+      I& half = sums[i * 2 / kVectors];
+      half = V::add_i32(half, q);
+    }
+    y.half[block * 2] = -128 * V::sum_i32(sums[0]);
+    y.half[block * 2 + 1] = -128 * V::sum_i32(sums[1]);
+    y.sum[block] = y.half[block * 2] + y.half[block * 2 + 1];
+  }
+}
+
+// x / (1 + e^-x); gelu's tanh form is the same of another argument.
+template <class V>
+void act_mul_rows(const ActMulParams& p) {
+  using F = typename V::F;
+  const F one = V::set(1.0f);
+  for (int64_t i = 0; i < p.n; i += V::kLanes) {
+    const int64_t n = p.n - i < V::kLanes ? p.n - i : V::kLanes;
+    const F x = V::load(p.gate + i, n);
+    F t = x;
+    if (p.activation == Activation::kGeluTanh) {
+      // 0.5 (1 + tanh(u)) = 1 / (1 + e^-2u)
+      const F cubic = V::mul(V::mul(x, x), V::mul(x, V::set(0.044715f)));
+      t = V::mul(V::add(x, cubic), V::set(1.5957691216057308f));
+    }
+    const F activated = V::div(x, V::add(one, exp<V>(V::sub(V::zero(), t))));
+    V::store(p.y + i, V::mul(activated, V::load(p.up + i, n)), n);
+  }
+}
+
+template <class V>
+void add_rows(const AddParams& p) {
+  for (int64_t i = 0; i < p.n; i += V::kLanes) {
+    const int64_t n = p.n - i < V::kLanes ? p.n - i : V::kLanes;
+    V::store(p.x + i, V::add(V::load(p.x + i, n), V::load(p.y + i, n)), n);
+  }
+}
+
+// Plain loops: the compiler finds the lanes.
+inline void rotate_halves(float* a, float* b, const float* cos_sin, int64_t n_pairs) {
+  for (int64_t i = 0; i < n_pairs; ++i) {
+    const float rotated = a[i] * cos_sin[2 * i] - b[i] * cos_sin[2 * i + 1];
+    b[i] = a[i] * cos_sin[2 * i + 1] + b[i] * cos_sin[2 * i];
+    a[i] = rotated;
+  }
+}
+
+inline void rotate_neighbours(float* x, const float* cos_sin, int64_t n_pairs) {
+  for (int64_t i = 0; i < 2 * n_pairs; i += 2) {
+    const float rotated = x[i] * cos_sin[i] - x[i + 1] * cos_sin[i + 1];
+    x[i + 1] = x[i] * cos_sin[i + 1] + x[i + 1] * cos_sin[i];
+    x[i] = rotated;
+  }
+}
+
+inline void rope_rows(const RopeParams& p) {
+  for (int64_t r = 0; r < p.n; ++r) {
+    const float* cos_sin = p.cos_sin + r * p.n_pairs * 2;
+    for (int64_t h = 0; h < p.n_heads; ++h) {
+      float* head = p.x + (r * p.n_heads + h) * p.head_dim;
+      if (p.style == RopeStyle::kHalves) {
+        rotate_halves(head, head + p.n_pairs, cos_sin, p.n_pairs);
+      } else {
+        rotate_neighbours(head, cos_sin, p.n_pairs);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace inferno::kernels

@@ -1,0 +1,62 @@
+// What the CPU's kernels take beyond kernels/params.h: weights in panels, activations in 8 bits, and parts of
+// an operation, since the caller shares an operation among its threads.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/params.h"
+
+namespace inferno::kernels {
+
+// Rows of activations in blocks of 32: x = scale * q. As llama.cpp's Q8_0, but with scales in float32.
+struct QuantizedRows {
+  int8_t* q;      // (n, k), -127 .. 127
+  float* scale;   // (n, k / 32)
+  int32_t* sum;   // (n, k / 32): -128 * sum of the block's q; it takes back what weights stored as q + 128
+                  // add to a dot product
+  int32_t* half;  // (n, k / 16): the same of each half block
+};
+
+// y[r, i] = sum over j of w[i, j] * x[r, j] (+ bias[i]) for the weight rows of some panels. Sums go through j in
+// blocks of 32, in order, whatever n and the panels asked for are.
+struct PanelMatmulParams {
+  const uint8_t* panels;  // (ceil(m / panel rows), panel_bytes(k)); 64-byte aligned
+  const float* bias;      // (m) or nullptr
+  const float* x;         // (n, k): read by types that do not quantize activations
+  QuantizedRows quantized;  // read by those that do
+  float* y;                 // (n, m)
+  int64_t n, m, k;
+  int64_t panel_begin, panel_end;
+  uint8_t* scratch;  // scratch_bytes(k) bytes of this thread alone; 64-byte aligned
+};
+
+constexpr int kDTypeIds = 40;  // above every DType
+
+// How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane of
+// a vector is an output. The layout is the ISA's own.
+struct PanelMatmul {
+  int64_t rows = 0;  // of a panel; 0: the type is left to kernels/reference
+  bool quantizes_x = false;
+  int64_t (*panel_bytes)(int64_t k) = nullptr;    // a multiple of 64
+  int64_t (*scratch_bytes)(int64_t k) = nullptr;  // may be 0
+  // One panel of n_rows rows of weights as they lie in a file, `stride` bytes apart; rows that are missing are
+  // zeros.
+  void (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;
+  void (*multiply)(const PanelMatmulParams& p) = nullptr;
+};
+
+// Some of the work of attention: of one sequence and one KV head, some query rows. A query row is a (query,
+// head) pair of the heads that share the KV head: number i is query i / heads_per_kv_head, head i %
+// heads_per_kv_head of them.
+//
+// In the cache of a CPU backend keys lie in tiles of kKeyTile positions side by side: (n_blocks, n_kv_heads,
+// block_size / kKeyTile, head_dim, kKeyTile). Values lie as kernels/params.h has it.
+constexpr int64_t kKeyTile = 16;
+constexpr int64_t kMaxQueryRows = 48;
+struct AttentionPart {
+  AttentionParams all;
+  int64_t seq, kv_head;
+  int64_t row_begin, row_end;  // at most kMaxQueryRows
+};
+
+}  // namespace inferno::kernels

@@ -1,0 +1,84 @@
+// The CPU backend's kernels as op sets, one for each ISA that is here, as the backend calls them.
+#include <algorithm>
+#include <vector>
+
+#include "backend/cpu_isa.h"
+#include "base/cpu_features.h"
+#include "ops/op_case.h"
+
+namespace inferno::test {
+namespace {
+
+using backend::CpuKernels;
+using kernels::PanelMatmul;
+
+// Aligned as the kernels want it.
+struct alignas(64) Line {
+  uint8_t bytes[64];
+};
+std::vector<Line> lines(int64_t bytes) {
+  return std::vector<Line>(static_cast<size_t>((bytes + 63) / 64));
+}
+uint8_t* bytes_of(std::vector<Line>& memory) {
+  return memory.empty() ? nullptr : memory.front().bytes;
+}
+
+// Everything is packed and quantized anew for each call.
+void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
+  const PanelMatmul& kernel = cpu.matmul[static_cast<size_t>(p.dtype)];
+  if (kernel.rows == 0) return kernels::reference::matmul(p);
+  const int64_t n_panels = (p.m + kernel.rows - 1) / kernel.rows;
+  const int64_t panel_bytes = kernel.panel_bytes(p.k);
+  const auto stride = static_cast<int64_t>(row_bytes(p.dtype, static_cast<size_t>(p.k)));
+  std::vector<Line> panels = lines(n_panels * panel_bytes);
+  for (int64_t i = 0; i < n_panels; ++i) {
+    kernel.pack(static_cast<const uint8_t*>(p.w) + i * kernel.rows * stride, stride,
+                std::min(kernel.rows, p.m - i * kernel.rows), p.k, bytes_of(panels) + i * panel_bytes);
+  }
+  std::vector<int8_t> q;
+  std::vector<float> scale;
+  std::vector<int32_t> sum, half;
+  if (kernel.quantizes_x) {
+    q.resize(static_cast<size_t>(p.n * p.k));
+    scale.resize(q.size() / 32);
+    sum.resize(q.size() / 32);
+    half.resize(q.size() / 16);
+    cpu.quantize(p.x, p.n, p.k, {q.data(), scale.data(), sum.data(), half.data()});
+  }
+  std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
+  kernel.multiply({bytes_of(panels), p.bias, p.x, {q.data(), scale.data(), sum.data(), half.data()}, p.y, p.n, p.m,
+                   p.k, 0, n_panels, bytes_of(scratch)});
+}
+
+void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
+  for (int64_t s = 0; s < p.n_seqs; ++s) {
+    const int64_t rows = (p.cu_seqlens_q[s + 1] - p.cu_seqlens_q[s]) * (p.n_heads / p.kv.n_kv_heads);
+    for (int64_t h = 0; h < p.kv.n_kv_heads; ++h) {
+      for (int64_t row = 0; row < rows; row += kernels::kMaxQueryRows) {
+        cpu.attention({p, s, h, row, std::min(rows, row + kernels::kMaxQueryRows)});
+      }
+    }
+  }
+}
+
+OpSet op_set(const kernels::CpuIsa& isa) {
+  namespace reference = kernels::reference;
+  const CpuKernels cpu = backend::kernels_of(isa);
+  const auto with_cpu = [cpu](auto fn) { return [cpu, fn](const auto& p) { fn(cpu, p); }; };
+  // Activations are rounded to 8 bits for quantized weights.
+  const auto matmul_error = [cpu](DType dtype) {
+    return cpu.matmul[static_cast<size_t>(dtype)].quantizes_x ? 3e-6 : 1e-13;
+  };
+  return {isa.name, reference::embed, with_cpu(matmul), cpu.rms_norm, reference::rope_table, cpu.rope, cpu.kv_append,
+          with_cpu(attention), cpu.add, cpu.act_mul, reference::gather_rows, kernels::kKeyTile, matmul_error, 1e-11};
+}
+
+}  // namespace
+
+std::vector<OpSet> cpu_op_sets() {
+  std::vector<OpSet> sets;
+  for (const kernels::CpuIsa* isa : backend::available_isas(cpu_features())) sets.push_back(op_set(*isa));
+  return sets;
+}
+
+}  // namespace inferno::test
