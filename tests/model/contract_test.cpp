@@ -50,10 +50,10 @@ void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) 
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
 }
 
-class Contract : public testing::TestWithParam<std::tuple<std::string, DType>> {
+class Contract : public testing::TestWithParam<std::tuple<std::string, DType, std::string>> {
  protected:
   void SetUp() override {
-    const auto& [arch, kv_type] = GetParam();
+    const auto& [arch, kv_type, backend] = GetParam();
     const bool windows = arch == "gemma3";
     bytes_ = test::TinyModel({.arch = arch,
                               .n_layers = windows ? 7u : 2u,
@@ -64,7 +64,7 @@ class Contract : public testing::TestWithParam<std::tuple<std::string, DType>> {
                               .hidden_dim = 40,
                               .window = windows ? 9u : 0u})
                  .bytes();
-    loaded_ = test::load_bytes(bytes_);
+    loaded_ = test::load_bytes(bytes_, backend);
     kv_type_ = kv_type;
     sequences_ = {test::random_ids(290, 300, 1), test::random_ids(31, 300, 2), test::random_ids(64, 300, 3)};
     alone_ = run(*loaded_.model, sequences_, {{{0, 0, 290}}, {{1, 0, 31}}, {{2, 0, 64}}}, kv_type_);
@@ -113,10 +113,12 @@ TEST_P(Contract, WithoutTheCacheTheSameTokensAndTheSameText) {
 
 INSTANTIATE_TEST_SUITE_P(Models, Contract,
                          testing::Combine(testing::Values("qwen3", "llama", "gemma3"),
-                                          testing::Values(DType::kF32, DType::kF16)),
+                                          testing::Values(DType::kF32, DType::kF16),
+                                          testing::Values("scalar", "simd", "parallel")),
                          [](const auto& case_info) {
                            return std::get<0>(case_info.param) + "_" +
-                                  std::string(name(std::get<1>(case_info.param)));
+                                  std::string(name(std::get<1>(case_info.param))) + "_" +
+                                  std::get<2>(case_info.param);
                          });
 
 }  // namespace

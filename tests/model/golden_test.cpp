@@ -4,9 +4,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "backend/cpu_isa.h"
+#include "base/cpu_features.h"
 #include "base/npy.h"
 #include "models/demo/demo_model.h"
 #include "support/compare.h"
+#include "support/forced_isa.h"
 #include "support/load.h"
 #include "support/shared_data.h"
 
@@ -60,17 +63,58 @@ void check_case(const nlohmann::json& golden, const std::filesystem::path& folde
   expect_close(std::span(logits).last(last->data.size()), *last, "long prompt");
 }
 
-class Golden : public testing::TestWithParam<std::string> {};
+// Activations are exact for floating-point weights; for others they are rounded to 8 bits in blocks of 32, as
+// llama.cpp does for types with such blocks (it takes blocks of 256 for the K types). `peer_nmse` is how far
+// llama.cpp is from exact on the same file.
+double max_cpu_nmse(const model::LoadedModel& loaded, double peer_nmse) {
+  bool is_quantized = false;
+  bool has_super_blocks = false;
+  for (const gguf::TensorInfo& info : loaded.model->file().tensors()) {
+    const uint32_t block = traits(info.tensor.dtype).block_elems;
+    is_quantized = is_quantized || block > 1;
+    has_super_blocks = has_super_blocks || block == 256;
+  }
+  return !is_quantized ? kMaxNmse : has_super_blocks ? peer_nmse : 1.25 * peer_nmse;
+}
+
+// The prompt's logits on the CPU backend with every ISA that is here.
+void check_cpu_backend(const nlohmann::json& golden, const std::filesystem::path& folder) {
+  const auto exact = npy::read((folder / golden["exact_logits"].get<std::string>()).string());
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
+  for (const kernels::CpuIsa* isa : backend::available_isas(cpu_features())) {
+    SCOPED_TRACE(isa->name);
+    const test::ForcedIsa forced(isa->name);
+    const model::LoadedModel loaded =
+        test::load_path((folder / golden["model"].get<std::string>()).string(), "simd");
+    const std::vector<float> logits = test::all_logits(*loaded.model, prompt);
+    ASSERT_EQ(logits.size(), exact->data.size());
+    EXPECT_LE(test::nmse(logits, exact->data), max_cpu_nmse(loaded, golden.value("peer_nmse", 0.0)));
+  }
+}
+
+class Golden : public testing::TestWithParam<std::string> {
+ protected:
+  // Runs `check` on the golden of this file.
+  template <class Check>
+  void with_golden(const Check& check) {
+    const std::string folder = GetParam().substr(0, GetParam().find('/'));
+    const std::string file = GetParam().substr(folder.size() + 1);
+    REQUIRE_SHARED_DATA(folder + "/golden.json");
+    const auto goldens = nlohmann::json::parse(test::read_file(test::shared_data(folder + "/golden.json")));
+    for (const auto& golden : goldens["cases"]) {
+      if (golden["model"] == file) return check(golden, test::shared_data(folder));
+    }
+    FAIL() << "no golden for " << GetParam();
+  }
+};
 
 TEST_P(Golden, LogitsAndGreedyTokensEqualTheExactForward) {
-  const std::string folder = GetParam().substr(0, GetParam().find('/'));
-  const std::string file = GetParam().substr(folder.size() + 1);
-  REQUIRE_SHARED_DATA(folder + "/golden.json");
-  const auto goldens = nlohmann::json::parse(test::read_file(test::shared_data(folder + "/golden.json")));
-  for (const auto& golden : goldens["cases"]) {
-    if (golden["model"] == file) return check_case(golden, test::shared_data(folder));
-  }
-  FAIL() << "no golden for " << GetParam();
+  with_golden(check_case);
+}
+
+TEST_P(Golden, TheCpuBackendIsAsCloseAsItsActivationsAllow) {
+  with_golden(check_cpu_backend);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, Golden,

@@ -19,17 +19,18 @@ inline model::LoadedModel load(gguf::File file, const std::string& backend_name 
   return std::move(*loaded);
 }
 
-inline model::LoadedModel load_path(const std::string& path) {
+inline model::LoadedModel load_path(const std::string& path, const std::string& backend_name = "scalar") {
   auto file = gguf::File::open(path);
   if (!file) throw std::runtime_error(file.error().message);
-  return load(std::move(*file));
+  return load(std::move(*file), backend_name);
 }
 
 // `bytes` outlives the model.
-inline model::LoadedModel load_bytes(const std::vector<std::byte>& bytes) {
+inline model::LoadedModel load_bytes(const std::vector<std::byte>& bytes,
+                                     const std::string& backend_name = "scalar") {
   auto file = gguf::File::from_memory(bytes, "tiny.gguf");
   if (!file) throw std::runtime_error(file.error().message);
-  return load(std::move(*file));
+  return load(std::move(*file), backend_name);
 }
 
 // Logits of every position of the prompt.
