@@ -67,7 +67,7 @@ Result<int> run(Options options) {
   std::optional<TemporaryFolder> folder;
   if (model::is_synthetic(options.peer.model_path)) {
     TRY(bench::find_peer(options.peer.program));  // before a model is written for nothing
-    TRY(backend::create_backend(options.model.backend));
+    TRY(create_backend(options.model));
     TRY_ASSIGN(TemporaryFolder made, TemporaryFolder::make());
     folder.emplace(std::move(made));
     TRY_ASSIGN(options.peer.model_path, write_model(options.peer.model_path, *folder, cancelled));

@@ -26,6 +26,10 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
       ->check(one_of({backends.begin(), backends.end()}))
       ->capture_default_str()
       ->type_name("NAME");
+  app.add_option("--threads", options.threads,
+                 "Threads of --backend parallel; without it one for each core that this process may use")
+      ->check(whole_number_from(1, 1024))
+      ->type_name("N");
   add_kv_type_option(app, options);
   app.add_flag(
       "--check-tensors,!--no-check-tensors", options.check_tensors,
@@ -35,6 +39,14 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
   auto* kv = app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
   app.add_flag("--no-kv", options.no_kv, "Compute the whole sequence anew for every token: the baseline")
       ->excludes(kv);
+}
+
+Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {
+  if (options.threads > 1 && (options.backend == "simd" || options.backend == "scalar")) {
+    return make_error(ErrorCode::kInvalidArgument, "--threads {}: --backend {} has one; --backend parallel has more",
+                      options.threads, options.backend);
+  }
+  return backend::create_backend(options.backend, {.threads = options.threads});
 }
 
 Result<DType> kv_type(const ModelOptions& options) {
@@ -90,13 +102,13 @@ Result<gguf::File> open_model(const std::string& path) {
 }
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
-  TRY(backend::create_backend(options.backend));  // before a model is made for nothing
+  TRY(create_backend(options));  // before a model is made for nothing
   TRY_ASSIGN(gguf::File file, open_model(path));
   return load_model(std::move(file), options);
 }
 
 Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options) {
-  TRY_ASSIGN(auto backend, backend::create_backend(options.backend));
+  TRY_ASSIGN(auto backend, create_backend(options));
   ProgressBar bar;
   model::LoadOptions load;
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };

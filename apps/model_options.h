@@ -13,6 +13,7 @@ namespace inferno::apps {
 
 struct ModelOptions {
   std::string backend = "auto";
+  unsigned threads = 0;  // 0: what the backend chooses
   std::string kv = "basic";
   std::string kv_type = "f16";
   bool no_kv = false;
@@ -21,8 +22,11 @@ struct ModelOptions {
 
 // --kv-type alone.
 void add_kv_type_option(CLI::App& app, ModelOptions& options);
-// --backend, --kv-type and --check-tensors; with_kv adds --kv and --no-kv.
+// --backend, --threads, --kv-type and --check-tensors; with_kv adds --kv and --no-kv.
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
+
+// By --backend and --threads.
+Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);
 
 // F16 or F32; kUnavailable for a cache that is not there.
 Result<DType> kv_type(const ModelOptions& options);

@@ -22,10 +22,9 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
   CHECK(config.max_seqs > 0 && config.max_positions > 0, "{} sequences of {} positions", config.max_seqs,
         config.max_positions);
   const uint64_t per_position = bytes_per_position(config);
-  const int64_t multiple = backend.kv_block_multiple();
-  const int64_t block_size = (config.max_positions + multiple - 1) / multiple * multiple;
-  const auto positions =
-      checked_mul(static_cast<uint64_t>(config.max_seqs), static_cast<uint64_t>(block_size));
+  const auto multiple = static_cast<uint64_t>(backend.kv_block_multiple());
+  const uint64_t block_size = (static_cast<uint64_t>(config.max_positions) + multiple - 1) / multiple * multiple;
+  const auto positions = checked_mul(static_cast<uint64_t>(config.max_seqs), block_size);
   const auto total = positions ? checked_mul(*positions, per_position) : std::nullopt;
   const uint64_t available = available_memory().value_or(UINT64_MAX);
   if (!total || *total > available) {
@@ -39,14 +38,14 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
 
   auto cache = std::unique_ptr<BasicKvCache>(new BasicKvCache);
   cache->config_ = config;
-  cache->block_size_ = block_size;
+  cache->block_size_ = static_cast<int64_t>(block_size);
   for (const LayerShape& layer : config.layers) {
     const size_t bytes = row_bytes(config.dtype, static_cast<size_t>(layer.n_kv_heads * layer.head_dim)) *
                          static_cast<size_t>(*positions);
     TRY_ASSIGN(Buffer k, backend.alloc(bytes));
     TRY_ASSIGN(Buffer v, backend.alloc(bytes));
     cache->layers_.push_back(
-        {k.data(), v.data(), config.dtype, block_size, layer.n_kv_heads, layer.head_dim});
+        {k.data(), v.data(), config.dtype, cache->block_size_, layer.n_kv_heads, layer.head_dim});
     cache->buffers_.push_back(std::move(k));
     cache->buffers_.push_back(std::move(v));
   }

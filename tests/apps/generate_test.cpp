@@ -91,7 +91,7 @@ TEST(GenerateCommand, TheFirstArgumentIsAModelIfItExistsOrLooksLikeOne) {
 
 TEST(GenerateCommand, WithoutCacheAndInEitherTypeTheTokensAreTheSame) {
   for (const char* type : {"f32", "f16"}) {
-    for (const char* backend : {"auto", "scalar"}) {
+    for (const char* backend : {"auto", "simd", "scalar"}) {
       const std::string options = fmt::format("-n 6 --kv-type {} --backend {}", type, backend);
       EXPECT_EQ(json_of(options)["generated_ids"], json_of(options + " --no-kv")["generated_ids"]) << options;
     }
@@ -202,6 +202,9 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--metrics ful", "--metrics: expected one of none, summary, full, found \"ful\"; did you mean full?"},
       {"--kv-type f61", "--kv-type: expected one of f16, f32, found \"f61\"; did you mean f16?"},
       {"--backend scaler", "parallel, simd, scalar, found \"scaler\"; did you mean scalar?"},
+      {"--threads 0", "--threads: expected a whole number from 1 to 1024, found \"0\""},
+      {"--threads 100000", "--threads: expected a whole number from 1 to 1024, found \"100000\""},
+      {"--threads 2 --backend simd", "--threads 2: --backend simd has one"},
       {"--kv=paged", "--kv=paged: the paged cache is not in this version"},
       {"--kv=best", "--kv: expected basic, found \"best\""},
       {"--kv --no-kv", "--no-kv"},
@@ -218,7 +221,7 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
 }
 
 TEST(GenerateCommand, ABackendThatIsNotThereAnswersWithASentence) {
-  for (const std::string backend : {"simd", "parallel", "cuda", "metal"}) {
+  for (const std::string backend : {"cuda", "metal"}) {
     const Finished finished = generate("--backend " + backend);
     expect_refusal(finished, 2, "--backend " + backend + ": ");
     EXPECT_EQ(lines(finished.err), 1u);

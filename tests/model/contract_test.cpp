@@ -4,7 +4,11 @@
 
 #include <cstring>
 
+#include "backend/cpu_isa.h"
+#include "base/cpu_features.h"
 #include "kv/basic_kv_cache.h"
+#include "models/demo/demo_model.h"
+#include "support/forced_isa.h"
 #include "support/load.h"
 #include "support/tiny_model.h"
 
@@ -110,6 +114,38 @@ TEST_P(Contract, WithoutTheCacheTheSameTokensAndTheSameText) {
   EXPECT_EQ(with->ids, without->ids);
   EXPECT_EQ(with->text, without->text);
 }
+
+// The demo model's weights are quantized: activations are too, and the threads share every product.
+class QuantizedContract : public testing::TestWithParam<const kernels::CpuIsa*> {
+ protected:
+  static model::LoadedModel load(unsigned threads) {
+    auto file = gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
+    EXPECT_TRUE(file.ok());
+    auto backend = backend::create_backend("parallel", {.threads = threads});
+    EXPECT_TRUE(backend.ok());
+    return std::move(*model::load_from_gguf(std::move(*file), *backend));
+  }
+
+  const test::ForcedIsa forced_{GetParam()->name};
+  const std::vector<int32_t> ids_ = test::random_ids(80, 4000, 4);
+};
+
+TEST_P(QuantizedContract, ThreadsAndChunksChangeNoBit) {
+  const model::LoadedModel one = load(1);
+  const std::vector<float> alone = run(*one.model, {ids_}, {{{0, 0, 80}}}, DType::kF16)[0];
+  for (const unsigned threads : {1u, 2u, 3u, 5u, 8u}) {
+    const model::LoadedModel loaded = load(threads);
+    for (const size_t chunk : {size_t{1}, size_t{3}, size_t{5}, size_t{6}, size_t{7}, size_t{48}, size_t{80}}) {
+      std::vector<Step> steps;
+      for (size_t begin = 0; begin < 80; begin += chunk) steps.push_back({{0, begin, std::min<size_t>(80, begin + chunk)}});
+      SCOPED_TRACE(fmt::format("{} threads, {} tokens at a time", threads, chunk));
+      expect_same_bits(run(*loaded.model, {ids_}, steps, DType::kF16)[0], alone);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, QuantizedContract, testing::ValuesIn(backend::available_isas(cpu_features())),
+                         [](const auto& case_info) { return std::string(case_info.param->name); });
 
 INSTANTIATE_TEST_SUITE_P(Models, Contract,
                          testing::Combine(testing::Values("qwen3", "llama", "gemma3"),
