@@ -43,8 +43,9 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
 
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {
   if (options.threads > 1 && (options.backend == "simd" || options.backend == "scalar")) {
-    return make_error(ErrorCode::kInvalidArgument, "--threads {}: --backend {} has one; --backend parallel has more",
-                      options.threads, options.backend);
+    return make_error(ErrorCode::kInvalidArgument,
+                      "--threads {}: --backend {} has one; --backend parallel has more", options.threads,
+                      options.backend);
   }
   return backend::create_backend(options.backend, {.threads = options.threads});
 }

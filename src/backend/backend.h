@@ -3,6 +3,7 @@
 // that a device overrides when it can fuse it; the composed version stays its oracle.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -121,10 +122,25 @@ class Backend {
   virtual void do_mlp_step(const MlpArgs& args);
   virtual void do_lm_head_step(const LmHeadArgs& args);
 
- private:
-  template <class F>
-  void run(const char* name, const metrics::Cost& cost, F&& operation);
+  // An operation, from here to the end of its scope: counted if it is not part of another one, timed while
+  // somebody asks. A step that is fused opens one for what is worth a line of its own in the profile.
+  class Operation {
+   public:
+    Operation(Backend& backend, const char* name, const metrics::Cost& cost);
+    ~Operation();
+    Operation(const Operation&) = delete;
+    Operation& operator=(const Operation&) = delete;
 
+   private:
+    Backend& backend_;
+    const char* name_;
+    metrics::Cost cost_;
+    bool profiled_;
+    bool traced_;
+    std::chrono::steady_clock::time_point start_;
+  };
+
+ private:
   BatchView host_batch_;
   metrics::Cost counters_;
   metrics::Profile profile_;

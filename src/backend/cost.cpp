@@ -23,13 +23,6 @@ Cost moves(std::initializer_list<const Tensor*> tensors, uint64_t flops) {
   return cost;
 }
 
-Cost product(const Weight& w, int64_t n) {
-  Cost cost;
-  cost.weight_bytes = w.bytes();
-  cost.flops = 2 * u64(n) * u64(w.rows) * u64(w.cols);
-  return cost;
-}
-
 uint64_t vector_bytes(const Weight& w) {
   return w.empty() ? 0 : w.bytes();
 }
@@ -45,6 +38,13 @@ constexpr uint64_t kActFlops = 6;   // an exponential counted as one
 
 }  // namespace
 
+Cost product_cost(const Weight& w, int64_t n) {
+  Cost cost;
+  cost.weight_bytes = w.bytes();
+  cost.flops = 2 * u64(n) * u64(w.rows) * u64(w.cols);
+  return cost;
+}
+
 Cost cost(const EmbedArgs& a, const BatchView&) {
   Cost cost = moves({&a.y}, elements(a.y));
   cost.weight_bytes = u64(a.y.rows()) * row_bytes(a.table.dtype, static_cast<size_t>(a.table.cols));
@@ -53,7 +53,7 @@ Cost cost(const EmbedArgs& a, const BatchView&) {
 
 Cost cost(const MatmulArgs& a, const BatchView&) {
   // A row of x may have several dimensions (heads).
-  Cost cost = product(a.w, a.x.n_elements() / a.w.cols);
+  Cost cost = product_cost(a.w, a.x.n_elements() / a.w.cols);
   cost.weight_bytes += vector_bytes(a.bias);
   cost.activation_bytes = a.x.bytes() + a.y.bytes();
   return cost;
@@ -114,9 +114,9 @@ Cost cost(const GatherRowsArgs& a, const BatchView&) {
 Cost cost(const QkvArgs& a, const BatchView& batch) {
   const int64_t n = batch.n_tokens;
   Cost cost = moves({&a.x, &a.q}, kNormFlops * elements(a.x) + kRopeFlops * (elements(a.q) + elements(a.k)));
-  cost += product(a.wq, n);
-  cost += product(a.wk, n);
-  cost += product(a.wv, n);
+  cost += product_cost(a.wq, n);
+  cost += product_cost(a.wk, n);
+  cost += product_cost(a.wv, n);
   for (const Weight* vector : {&a.norm, &a.bq, &a.bk, &a.bv, &a.q_norm, &a.k_norm}) {
     cost.weight_bytes += vector_bytes(*vector);
   }
@@ -126,7 +126,7 @@ Cost cost(const QkvArgs& a, const BatchView& batch) {
 
 Cost cost(const OutProjArgs& a, const BatchView& batch) {
   Cost cost = moves({&a.attended, &a.x, &a.x}, elements(a.x));
-  cost += product(a.wo, batch.n_tokens);
+  cost += product_cost(a.wo, batch.n_tokens);
   cost.weight_bytes += vector_bytes(a.bias) + vector_bytes(a.post_norm);
   return cost;
 }
@@ -134,16 +134,16 @@ Cost cost(const OutProjArgs& a, const BatchView& batch) {
 Cost cost(const MlpArgs& a, const BatchView& batch) {
   const int64_t n = batch.n_tokens;
   Cost cost = moves({&a.x, &a.x}, (kNormFlops + 1) * elements(a.x) + kActFlops * elements(a.gate));
-  cost += product(a.w_gate, n);
-  cost += product(a.w_up, n);
-  cost += product(a.w_down, n);
+  cost += product_cost(a.w_gate, n);
+  cost += product_cost(a.w_up, n);
+  cost += product_cost(a.w_down, n);
   cost.weight_bytes += vector_bytes(a.norm) + vector_bytes(a.post_norm);
   return cost;
 }
 
 Cost cost(const LmHeadArgs& a, const BatchView& batch) {
   Cost cost = moves({&a.rows, &a.logits}, kNormFlops * elements(a.rows));
-  cost += product(a.head, batch.n_logits);
+  cost += product_cost(a.head, batch.n_logits);
   cost.weight_bytes += a.norm.bytes();
   return cost;
 }

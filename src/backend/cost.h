@@ -22,4 +22,7 @@ metrics::Cost cost(const OutProjArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const MlpArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const LmHeadArgs& a, const BatchView& host_batch);
 
+// Of w, multiplied with n rows: without the rows.
+metrics::Cost product_cost(const Weight& w, int64_t n);
+
 }  // namespace inferno::backend

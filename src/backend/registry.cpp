@@ -22,7 +22,7 @@ struct Entry {
 // Fastest first: `auto` takes the first that is there.
 constexpr std::array kBackends = {
     Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_parallel},
-    Entry{"simd", create_simd}, Entry{"scalar", create_scalar},
+    Entry{"simd", create_simd},    Entry{"scalar", create_scalar},
 };
 
 }  // namespace

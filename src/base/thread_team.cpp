@@ -88,8 +88,7 @@ bool ThreadTeam::take_turn(unsigned thread) {
   do {
     if (ticket % kOneLoop == 0) return false;
   } while (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire));
-  const int64_t turn =
-      n_.load(std::memory_order_relaxed) - static_cast<int64_t>(ticket % kOneLoop);
+  const int64_t turn = n_.load(std::memory_order_relaxed) - static_cast<int64_t>(ticket % kOneLoop);
   try {
     call_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), turn, thread);
   } catch (...) {

@@ -23,7 +23,8 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
         config.max_positions);
   const uint64_t per_position = bytes_per_position(config);
   const auto multiple = static_cast<uint64_t>(backend.kv_block_multiple());
-  const uint64_t block_size = (static_cast<uint64_t>(config.max_positions) + multiple - 1) / multiple * multiple;
+  const uint64_t block_size =
+      (static_cast<uint64_t>(config.max_positions) + multiple - 1) / multiple * multiple;
   const auto positions = checked_mul(static_cast<uint64_t>(config.max_seqs), block_size);
   const auto total = positions ? checked_mul(*positions, per_position) : std::nullopt;
   const uint64_t available = available_memory().value_or(UINT64_MAX);

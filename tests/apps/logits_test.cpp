@@ -33,7 +33,7 @@ class Logits : public testing::Test {
 
 TEST_F(Logits, AreThoseOfTheEngineBitForBit) {
   const std::vector<int32_t> ids = {1, 2, 3, 299, 0, 7};
-  const model::LoadedModel loaded = load_path(model_);
+  const model::LoadedModel loaded = load_path(model_, "auto");
   for (const auto& [name, type] : {std::pair{"f16", DType::kF16}, std::pair{"f32", DType::kF32}}) {
     const Finished finished =
         logits(fmt::format("--prompt-ids 1,2,3,299,0,7 --kv-type {} -o {}", name, output_));

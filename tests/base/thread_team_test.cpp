@@ -31,7 +31,8 @@ TEST(ThreadTeam, ManyLoopsOneRightAfterTheOther) {
   ThreadTeam team(4);
   for (int64_t round = 0; round < 3000; ++round) {
     const int64_t n = round % 7 + 2;
-    std::vector<int64_t> squares(static_cast<size_t>(n));  // not atomic: the team's own ordering is under test
+    std::vector<int64_t> squares(
+        static_cast<size_t>(n));  // not atomic: the team's own ordering is under test
     team.run(n, [&](int64_t turn, unsigned) { squares[static_cast<size_t>(turn)] = turn * turn + round; });
     for (int64_t i = 0; i < n; ++i) ASSERT_EQ(squares[static_cast<size_t>(i)], i * i + round);
   }
@@ -66,7 +67,8 @@ TEST(ThreadTeam, SleepersWakeUp) {
 TEST(ThreadTeam, AnExceptionComesOutAndTheTeamGoesOn) {
   for (const unsigned n_threads : {1u, 4u}) {
     ThreadTeam team(n_threads);
-    EXPECT_THROW(team.run(50, [](int64_t, unsigned) { throw std::runtime_error("turn"); }), std::runtime_error);
+    EXPECT_THROW(team.run(50, [](int64_t, unsigned) { throw std::runtime_error("turn"); }),
+                 std::runtime_error);
     std::atomic<int> calls = 0;
     team.run(50, [&](int64_t, unsigned) { ++calls; });
     EXPECT_EQ(calls, 50);

@@ -64,6 +64,11 @@ class CheckIsaSymbols(ToolTest):
         self.write("src/kernels/cpu/neon/table.cpp", "")
         self.assertEqual(self.check()[0], 0)
 
+    def test_folder_of_headers_is_no_isa(self):
+        self.compile(STRONG)
+        self.write("src/kernels/cpu/loops/rows.h", "")
+        self.assertEqual(self.check()[0], 0)
+
     def test_folder_that_is_not_built(self):
         self.compile(STRONG)
         self.write("src/kernels/cpu/avx1024/table.cpp", "")

@@ -135,9 +135,11 @@ TEST_P(QuantizedContract, ThreadsAndChunksChangeNoBit) {
   const std::vector<float> alone = run(*one.model, {ids_}, {{{0, 0, 80}}}, DType::kF16)[0];
   for (const unsigned threads : {1u, 2u, 3u, 5u, 8u}) {
     const model::LoadedModel loaded = load(threads);
-    for (const size_t chunk : {size_t{1}, size_t{3}, size_t{5}, size_t{6}, size_t{7}, size_t{48}, size_t{80}}) {
+    for (const size_t chunk :
+         {size_t{1}, size_t{3}, size_t{5}, size_t{6}, size_t{7}, size_t{48}, size_t{80}}) {
       std::vector<Step> steps;
-      for (size_t begin = 0; begin < 80; begin += chunk) steps.push_back({{0, begin, std::min<size_t>(80, begin + chunk)}});
+      for (size_t begin = 0; begin < 80; begin += chunk)
+        steps.push_back({{0, begin, std::min<size_t>(80, begin + chunk)}});
       SCOPED_TRACE(fmt::format("{} threads, {} tokens at a time", threads, chunk));
       expect_same_bits(run(*loaded.model, {ids_}, steps, DType::kF16)[0], alone);
     }

@@ -46,8 +46,17 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
     cpu.quantize(p.x, p.n, p.k, {q.data(), scale.data(), sum.data(), half.data()});
   }
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
-  kernel.multiply({bytes_of(panels), p.bias, p.x, {q.data(), scale.data(), sum.data(), half.data()}, p.y, p.n, p.m,
-                   p.k, 0, n_panels, bytes_of(scratch)});
+  kernel.multiply({bytes_of(panels),
+                   p.bias,
+                   p.x,
+                   {q.data(), scale.data(), sum.data(), half.data()},
+                   p.y,
+                   p.n,
+                   p.m,
+                   p.k,
+                   0,
+                   n_panels,
+                   bytes_of(scratch)});
 }
 
 void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
@@ -69,8 +78,20 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   const auto matmul_error = [cpu](DType dtype) {
     return cpu.matmul[static_cast<size_t>(dtype)].quantizes_x ? 3e-6 : 1e-13;
   };
-  return {isa.name, reference::embed, with_cpu(matmul), cpu.rms_norm, reference::rope_table, cpu.rope, cpu.kv_append,
-          with_cpu(attention), cpu.add, cpu.act_mul, reference::gather_rows, kernels::kKeyTile, matmul_error, 1e-11};
+  return {isa.name,
+          reference::embed,
+          with_cpu(matmul),
+          cpu.rms_norm,
+          reference::rope_table,
+          cpu.rope,
+          cpu.kv_append,
+          with_cpu(attention),
+          cpu.add,
+          cpu.act_mul,
+          reference::gather_rows,
+          kernels::kKeyTile,
+          matmul_error,
+          1e-11};
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ struct OpSet {
   std::function<void(const kernels::AddParams&)> add;
   std::function<void(const kernels::ActMulParams&)> act_mul;
   std::function<void(const kernels::GatherRowsParams&)> gather_rows;
-  // Positions whose keys lie side by side in the cache: (n_blocks, n_kv_heads, block_size / tile, head_dim, tile).
+  // Positions whose keys lie side by side in the cache: (n_blocks, n_kv_heads, block_size / tile, head_dim,
+  // tile).
   int64_t key_tile = 1;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;
@@ -53,9 +54,9 @@ inline std::vector<OpSet> op_sets() {
   const auto matmul_error = [](DType) { return 1e-13; };
   constexpr double kAttentionNmse = 1e-11;
   std::vector<OpSet> sets = {{"reference", reference::embed, reference::matmul, reference::rms_norm,
-                              reference::rope_table, reference::rope, reference::kv_append, reference::attention,
-                              reference::add, reference::act_mul, reference::gather_rows, 1, matmul_error,
-                              kAttentionNmse}};
+                              reference::rope_table, reference::rope, reference::kv_append,
+                              reference::attention, reference::add, reference::act_mul,
+                              reference::gather_rows, 1, matmul_error, kAttentionNmse}};
   for (OpSet& set : cpu_op_sets()) sets.push_back(std::move(set));
   return sets;
 }

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "backend/ceilings.h"
+#include "backend/cost.h"
 #include "backend/cpu/cpu_weight.h"
 #include "backend/host_memory.h"
 #include "base/cpu_topology.h"
@@ -35,10 +36,7 @@ const Weight kNoBias;
 class CpuBackend final : public Backend {
  public:
   CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads)
-      : name_(std::move(name)),
-        isa_(isa),
-        kernels_(kernels_of(isa)),
-        team_(n_threads, cpu_topology().cpus) {}
+      : name_(std::move(name)), isa_(isa), kernels_(kernels_of(isa)), team_(n_threads, cpu_topology().cpus) {}
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
@@ -57,7 +55,8 @@ class CpuBackend final : public Backend {
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
     if (use == WeightUse::kVector) {
       TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
-      reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()), tensor.n_elements());
+      reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()),
+                            tensor.n_elements());
       weight.dtype = DType::kF32;
       const auto owner = std::make_shared<Buffer>(std::move(buffer));
       weight.data = std::shared_ptr<const void>(owner, owner->data());
@@ -92,20 +91,22 @@ class CpuBackend final : public Backend {
     if (!reserve(n)) return;
     const Product product = {&a.w, &a.bias, a.y.as<float>()};
     quantize_for({&product, 1}, a.x.as<float>(), n);
-    multiply({&product, 1}, a.x.as<float>(), n);
+    multiply_all({&product, 1}, a.x.as<float>(), n);
   }
 
   void do_rms_norm(const RmsNormArgs& a) override {
     const int64_t dim = a.x.cols();
     for_row_blocks(a.x.rows(), [&](int64_t row, int64_t n) {
-      kernels_.rms_norm({a.x.as<float>() + row * dim, vector_of(a.w), a.y.as<float>() + row * dim, n, dim, a.eps});
+      kernels_.rms_norm(
+          {a.x.as<float>() + row * dim, vector_of(a.w), a.y.as<float>() + row * dim, n, dim, a.eps});
     });
   }
 
   void do_rope_table(const RopeTableArgs& a) override {
     const int64_t n_pairs = a.cos_sin.shape[1];
     for_row_blocks(a.cos_sin.shape[0], [&](int64_t row, int64_t n) {
-      reference::rope_table({a.batch.positions + row, a.inv_freq, a.cos_sin.as<float>() + row * n_pairs * 2, n, n_pairs});
+      reference::rope_table(
+          {a.batch.positions + row, a.inv_freq, a.cos_sin.as<float>() + row * n_pairs * 2, n, n_pairs});
     });
   }
 
@@ -121,7 +122,10 @@ class CpuBackend final : public Backend {
     kernels::AttentionPart part = {
         {a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
          a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks, a.q.shape[1], a.scale, a.window},
-        0, 0, 0, 0};
+        0,
+        0,
+        0,
+        0};
     const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
     // Each sequence's parts, the last rows first: they see the most.
     int64_t n_parts = 0;
@@ -133,7 +137,8 @@ class CpuBackend final : public Backend {
     team_.run(n_parts, [&](int64_t turn, unsigned) {
       kernels::AttentionPart own = part;
       while (turn >= parts_of(own.seq) * a.kv.n_kv_heads) turn -= parts_of(own.seq++) * a.kv.n_kv_heads;
-      const int64_t rows = (a.batch.cu_seqlens_q[own.seq + 1] - a.batch.cu_seqlens_q[own.seq]) * heads_per_kv_head;
+      const int64_t rows =
+          (a.batch.cu_seqlens_q[own.seq + 1] - a.batch.cu_seqlens_q[own.seq]) * heads_per_kv_head;
       own.kv_head = turn % a.kv.n_kv_heads;
       own.row_begin = (parts_of(own.seq) - 1 - turn / a.kv.n_kv_heads) * kernels::kMaxQueryRows;
       own.row_end = std::min(rows, own.row_begin + kernels::kMaxQueryRows);
@@ -141,13 +146,15 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void do_add(const AddArgs& a) override { kernels_.add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()}); }
+  void do_add(const AddArgs& a) override {
+    kernels_.add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()});
+  }
 
   void do_act_mul(const ActMulArgs& a) override {
     const int64_t cols = a.y.cols();
     for_row_blocks(a.y.rows(), [&](int64_t row, int64_t n) {
-      kernels_.act_mul({a.gate.as<float>() + row * cols, a.up.as<float>() + row * cols, a.y.as<float>() + row * cols,
-                        n * cols, a.activation});
+      kernels_.act_mul({a.gate.as<float>() + row * cols, a.up.as<float>() + row * cols,
+                        a.y.as<float>() + row * cols, n * cols, a.activation});
     });
   }
 
@@ -157,7 +164,8 @@ class CpuBackend final : public Backend {
 
   void do_qkv_step(const QkvArgs& a) override {
     if (!status_) return;
-    const std::array products = {Product{&a.wq, &a.bq, a.q.as<float>()}, Product{&a.wk, &a.bk, a.k.as<float>()},
+    const std::array products = {Product{&a.wq, &a.bq, a.q.as<float>()},
+                                 Product{&a.wk, &a.bk, a.k.as<float>()},
                                  Product{&a.wv, &a.bv, a.v.as<float>()}};
     const int64_t n = a.x.shape[0];
     norm_and_quantize(products, a.norm, a.eps, a.x, a.normed);
@@ -233,13 +241,15 @@ class CpuBackend final : public Backend {
 
   void rope_rows(const RopeArgs& a, int64_t row, int64_t n) {
     const int64_t n_pairs = a.cos_sin.shape[1];
-    kernels_.rope({a.x.as<float>() + row * a.x.shape[1] * a.x.shape[2], a.cos_sin.as<float>() + row * n_pairs * 2, n,
-                   a.x.shape[1], a.x.shape[2], n_pairs, a.style});
+    kernels_.rope({a.x.as<float>() + row * a.x.shape[1] * a.x.shape[2],
+                   a.cos_sin.as<float>() + row * n_pairs * 2, n, a.x.shape[1], a.x.shape[2], n_pairs,
+                   a.style});
   }
 
   void append_rows(const KvAppendArgs& a, int64_t row, int64_t n) {
     const int64_t size = a.kv.n_kv_heads * a.kv.head_dim;
-    kernels_.kv_append({a.k.as<float>() + row * size, a.v.as<float>() + row * size, a.kv, a.batch.slot_mapping + row, n});
+    kernels_.kv_append(
+        {a.k.as<float>() + row * size, a.v.as<float>() + row * size, a.kv, a.batch.slot_mapping + row, n});
   }
 
   static bool quantizes(std::span<const Product> products) {
@@ -261,7 +271,8 @@ class CpuBackend final : public Backend {
                          const Tensor& normed) {
     const int64_t dim = x.cols();
     for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
-      kernels_.rms_norm({x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
+      kernels_.rms_norm(
+          {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
       quantize_rows(products, normed.as<float>(), row, n);
     });
   }
@@ -275,8 +286,16 @@ class CpuBackend final : public Backend {
     });
   }
 
-  // The products of the same x, as one loop: the turns of each follow those of the one before.
+  // The products of the same x, as a line of the profile.
   void multiply(std::span<const Product> products, const float* x, int64_t n) {
+    metrics::Cost cost;
+    for (const Product& p : products) cost += product_cost(*p.w, n);
+    const Operation operation(*this, "matmul", cost);
+    multiply_all(products, x, n);
+  }
+
+  // As one loop: the turns of each follow those of the one before.
+  void multiply_all(std::span<const Product> products, const float* x, int64_t n) {
     std::array<int64_t, 4> turns = {};  // of the products up to this one
     std::array<int64_t, 4> panels_per_turn = {};
     int64_t total = 0;
@@ -292,7 +311,8 @@ class CpuBackend final : public Backend {
       size_t i = 0;
       while (turn >= turns[i]) ++i;
       const int64_t first = (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i];
-      multiply_panels(products[i], x, n, first, std::min(panels_of(*products[i].w), first + panels_per_turn[i]), thread);
+      multiply_panels(products[i], x, n, first,
+                      std::min(panels_of(*products[i].w), first + panels_per_turn[i]), thread);
     });
   }
 
@@ -303,7 +323,8 @@ class CpuBackend final : public Backend {
     return m.kernel.rows != 0 ? m.n_panels : (w.rows + kReferenceRows - 1) / kReferenceRows;
   }
 
-  void multiply_panels(const Product& p, const float* x, int64_t n, int64_t begin, int64_t end, unsigned thread) {
+  void multiply_panels(const Product& p, const float* x, int64_t n, int64_t begin, int64_t end,
+                       unsigned thread) {
     const CpuMatrix& m = matrix_of(*p.w);
     if (m.kernel.rows == 0) {
       multiply_by_reference(p, x, n, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
@@ -320,8 +341,9 @@ class CpuBackend final : public Backend {
     for (int64_t i = begin; i < end; i += kReferenceRows) {
       const int64_t rows = std::min(kReferenceRows, end - i);
       for (int64_t r = 0; r < n; ++r) {
-        reference::matmul({m.rows + i * m.row_bytes, p.w->dtype, p.bias->empty() ? nullptr : vector_of(*p.bias) + i,
-                           x + r * p.w->cols, p.y + r * p.w->rows + i, 1, rows, p.w->cols});
+        reference::matmul({m.rows + i * m.row_bytes, p.w->dtype,
+                           p.bias->empty() ? nullptr : vector_of(*p.bias) + i, x + r * p.w->cols,
+                           p.y + r * p.w->rows + i, 1, rows, p.w->cols});
       }
     }
   }
@@ -384,7 +406,8 @@ Result<std::shared_ptr<Backend>> create_simd(const BackendOptions&) {
 
 Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) {
   const CpuTopology topology = cpu_topology();
-  return create("parallel", options.threads != 0 ? options.threads : std::max(1u, std::min(topology.cores, topology.threads)));
+  return create("parallel", options.threads != 0 ? options.threads
+                                                 : std::max(1u, std::min(topology.cores, topology.threads)));
 }
 
 }  // namespace inferno::backend

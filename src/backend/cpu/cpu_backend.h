@@ -1,5 +1,5 @@
-// The CPU's kernels of the best ISA there is (or of the one that INFERNO_FORCE_ISA names): --backend simd on one
-// thread, --backend parallel on all cores.
+// The CPU's kernels of the best ISA there is (or of the one that INFERNO_FORCE_ISA names): --backend simd on
+// one thread, --backend parallel on all cores.
 #pragma once
 
 #include <memory>

@@ -13,7 +13,8 @@
 namespace inferno::backend {
 
 struct CpuMatrix {
-  const uint8_t* rows = nullptr;  // as they lie in the file: looked up, and multiplied where there are no panels
+  const uint8_t* rows =
+      nullptr;  // as they lie in the file: looked up, and multiplied where there are no panels
   int64_t row_bytes = 0;
   kernels::PanelMatmul kernel;  // rows == 0: none for this type
   Buffer panels;
@@ -24,8 +25,8 @@ inline const CpuMatrix& matrix_of(const Weight& weight) {
   return *static_cast<const CpuMatrix*>(weight.data.get());
 }
 
-// Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no memory
-// for them.
+// Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no
+// memory for them.
 Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
                                                      const CpuKernels& kernels, ThreadTeam& team);
 

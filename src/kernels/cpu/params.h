@@ -17,12 +17,12 @@ struct QuantizedRows {
   int32_t* half;  // (n, k / 16): the same of each half block
 };
 
-// y[r, i] = sum over j of w[i, j] * x[r, j] (+ bias[i]) for the weight rows of some panels. Sums go through j in
-// blocks of 32, in order, whatever n and the panels asked for are.
+// y[r, i] = sum over j of w[i, j] * x[r, j] (+ bias[i]) for the weight rows of some panels. Sums go through j
+// in blocks of 32, in order, whatever n and the panels asked for are.
 struct PanelMatmulParams {
-  const uint8_t* panels;  // (ceil(m / panel rows), panel_bytes(k)); 64-byte aligned
-  const float* bias;      // (m) or nullptr
-  const float* x;         // (n, k): read by types that do not quantize activations
+  const uint8_t* panels;    // (ceil(m / panel rows), panel_bytes(k)); 64-byte aligned
+  const float* bias;        // (m) or nullptr
+  const float* x;           // (n, k): read by types that do not quantize activations
   QuantizedRows quantized;  // read by those that do
   float* y;                 // (n, m)
   int64_t n, m, k;
@@ -32,15 +32,15 @@ struct PanelMatmulParams {
 
 constexpr int kDTypeIds = 40;  // above every DType
 
-// How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane of
-// a vector is an output. The layout is the ISA's own.
+// How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane
+// of a vector is an output. The layout is the ISA's own.
 struct PanelMatmul {
   int64_t rows = 0;  // of a panel; 0: the type is left to kernels/reference
   bool quantizes_x = false;
   int64_t (*panel_bytes)(int64_t k) = nullptr;    // a multiple of 64
   int64_t (*scratch_bytes)(int64_t k) = nullptr;  // may be 0
-  // One panel of n_rows rows of weights as they lie in a file, `stride` bytes apart; rows that are missing are
-  // zeros.
+  // One panel of n_rows rows of weights as they lie in a file, `stride` bytes apart; rows that are missing
+  // are zeros.
   void (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;
   void (*multiply)(const PanelMatmulParams& p) = nullptr;
 };

@@ -1,4 +1,5 @@
-// The vector of the AVX2 ISAs, as ../loops needs it. For their own files only: everything has internal linkage.
+// The vector of the AVX2 ISAs, as ../loops needs it. For their own files only: everything has internal
+// linkage.
 #pragma once
 
 #include <immintrin.h>
@@ -113,8 +114,12 @@ struct Avx2Vector {
   }
   static void store_bytes(uint8_t* p, I x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x); }
   static I and_bytes(I x, int8_t bits) { return _mm256_and_si256(x, _mm256_set1_epi8(bits)); }
-  static I add_bytes(I x, int value) { return _mm256_add_epi8(x, _mm256_set1_epi8(static_cast<char>(value))); }
-  static I sub_bytes(I x, int value) { return _mm256_sub_epi8(x, _mm256_set1_epi8(static_cast<char>(value))); }
+  static I add_bytes(I x, int value) {
+    return _mm256_add_epi8(x, _mm256_set1_epi8(static_cast<char>(value)));
+  }
+  static I sub_bytes(I x, int value) {
+    return _mm256_sub_epi8(x, _mm256_set1_epi8(static_cast<char>(value)));
+  }
   template <int kBits>
   static I shift_right_i16(I x) {
     return _mm256_srli_epi16(x, kBits);
@@ -128,8 +133,8 @@ struct Avx2Vector {
     int32_t bits;
     std::memcpy(&bits, p, sizeof bits);
     // Byte i of the bits in all of the bytes 8 i .. 8 i + 7, and then the bit of each.
-    const I spread = _mm256_shuffle_epi8(set_i32(bits), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202,
-                                                                           0x0303030303030303));
+    const I spread = _mm256_shuffle_epi8(
+        set_i32(bits), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
     const I bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
     const I is_set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
     return _mm256_and_si256(is_set, _mm256_set1_epi8(value));
@@ -146,8 +151,8 @@ struct Avx2Vector {
     return _mm256_set1_epi32(bytes);
   }
 
-  // Signed bytes: the product of magnitudes (at most 128 * 127) with the sign at the other factor, so that the
-  // sum of two stays below 2^15.
+  // Signed bytes: the product of magnitudes (at most 128 * 127) with the sign at the other factor, so that
+  // the sum of two stays below 2^15.
   static constexpr bool kUnsignedWeights = false;
   static I dot(I sum, I w, I x) {
     const I pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));

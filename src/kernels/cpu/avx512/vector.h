@@ -48,7 +48,9 @@ struct Avx512Vector {
   static F max(F a, F b) { return _mm512_max_ps(a, b); }
   static F min(F a, F b) { return _mm512_min_ps(a, b); }
   // x where a >= b or one of them is NaN, else 0.
-  static F zero_if_less(F a, F b, F x) { return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ), x); }
+  static F zero_if_less(F a, F b, F x) {
+    return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ), x);
+  }
   static F round(F x) { return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
   // x * 2^n for whole n.
   static F scale(F x, F n) { return _mm512_scalef_ps(x, n); }
@@ -67,7 +69,9 @@ struct Avx512Vector {
   static I zero_i32() { return _mm512_setzero_si512(); }
   static I add_i32(I a, I b) { return _mm512_add_epi32(a, b); }
   template <int kBits>
-  static I shift_right_i32(I x) { return _mm512_srai_epi32(x, kBits); }
+  static I shift_right_i32(I x) {
+    return _mm512_srai_epi32(x, kBits);
+  }
   static F to_float(I x) { return _mm512_cvtepi32_ps(x); }
   static I to_int(F x) { return _mm512_cvtps_epi32(x); }
   static I load_u8(const uint8_t* p) {
@@ -99,12 +103,20 @@ struct Avx512Vector {
   }
   static void store_bytes(uint8_t* p, I x) { _mm512_storeu_si512(p, x); }
   static I and_bytes(I x, int8_t mask) { return _mm512_and_si512(x, _mm512_set1_epi8(mask)); }
-  static I add_bytes(I x, int value) { return _mm512_add_epi8(x, _mm512_set1_epi8(static_cast<char>(value))); }
-  static I sub_bytes(I x, int value) { return _mm512_sub_epi8(x, _mm512_set1_epi8(static_cast<char>(value))); }
+  static I add_bytes(I x, int value) {
+    return _mm512_add_epi8(x, _mm512_set1_epi8(static_cast<char>(value)));
+  }
+  static I sub_bytes(I x, int value) {
+    return _mm512_sub_epi8(x, _mm512_set1_epi8(static_cast<char>(value)));
+  }
   template <int kBits>
-  static I shift_right_i16(I x) { return _mm512_srli_epi16(x, kBits); }
+  static I shift_right_i16(I x) {
+    return _mm512_srli_epi16(x, kBits);
+  }
   template <int kBits>
-  static I shift_left_i16(I x) { return _mm512_slli_epi16(x, kBits); }
+  static I shift_left_i16(I x) {
+    return _mm512_slli_epi16(x, kBits);
+  }
   // `value` in byte i where bit i of the 64 from p on is 1, else 0.
   static I select_bytes(const uint8_t* p, int8_t value) {
     uint64_t bits;

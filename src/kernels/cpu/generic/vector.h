@@ -122,11 +122,16 @@ struct GenericVector {
   }
   static int32_t sum_i32(I x) { return x[0] + x[1] + x[2] + x[3]; }
   static void store_i8(int8_t* p, I x) {
-    for (int64_t i = 0; i < kLanes; ++i) p[i] = static_cast<int8_t>(x[i] < -128 ? -128 : x[i] > 127 ? 127 : x[i]);
+    for (int64_t i = 0; i < kLanes; ++i)
+      p[i] = static_cast<int8_t>(x[i] < -128 ? -128 : x[i] > 127 ? 127 : x[i]);
   }
   static I and_bytes(I x, int8_t mask) { return bits<I>(static_cast<Bytes>(bits<Bytes>(x) & mask)); }
-  static I add_bytes(I x, int value) { return bits<I>(static_cast<Bytes>(bits<Bytes>(x) + static_cast<int8_t>(value))); }
-  static I sub_bytes(I x, int value) { return bits<I>(static_cast<Bytes>(bits<Bytes>(x) - static_cast<int8_t>(value))); }
+  static I add_bytes(I x, int value) {
+    return bits<I>(static_cast<Bytes>(bits<Bytes>(x) + static_cast<int8_t>(value)));
+  }
+  static I sub_bytes(I x, int value) {
+    return bits<I>(static_cast<Bytes>(bits<Bytes>(x) - static_cast<int8_t>(value)));
+  }
   template <int kBits>
   static I shift_right_i16(I x) {
     return bits<I>(static_cast<Shorts>(bits<Shorts>(x) >> kBits));

@@ -195,11 +195,13 @@ void attend_tile(QueryRow* rows, const CachedHead<typename Cache::Stored>& head,
                                  fits ? scores + i : group);
     if (fits) continue;
     for (int t = 0; t < kRows; ++t) {
-      for (int64_t j = i; j < tiles_end; ++j) scores[t * kAttentionChunk + j] = group[t * kAttentionChunk + j - i];
+      for (int64_t j = i; j < tiles_end; ++j)
+        scores[t * kAttentionChunk + j] = group[t * kAttentionChunk + j - i];
     }
   }
   Mix mixes[kRows];
-  for (int t = 0; t < kRows; ++t) mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
+  for (int t = 0; t < kRows; ++t)
+    mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
   int64_t d = 0;
   for (; head.head_dim - d >= kGroup; d += kGroup) {
     add_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d, V::kLanes);
@@ -227,9 +229,13 @@ void attend(const AttentionPart& p) {
   const int64_t heads_per_kv_head = a.n_heads / a.kv.n_kv_heads;
   const int64_t first_query = a.cu_seqlens_q[p.seq];
   const int64_t first_position = a.context_lens[p.seq] - (a.cu_seqlens_q[p.seq + 1] - first_query);
-  const CachedHead<Stored> head = {static_cast<const Stored*>(a.kv.k), static_cast<const Stored*>(a.kv.v),
-                                   a.block_tables + p.seq * a.max_blocks, a.kv.block_size,
-                                   a.kv.n_kv_heads, head_dim, p.kv_head};
+  const CachedHead<Stored> head = {static_cast<const Stored*>(a.kv.k),
+                                   static_cast<const Stored*>(a.kv.v),
+                                   a.block_tables + p.seq * a.max_blocks,
+                                   a.kv.block_size,
+                                   a.kv.n_kv_heads,
+                                   head_dim,
+                                   p.kv_head};
   QueryRow rows[kMaxQueryRows];
   const int64_t n = p.row_end - p.row_begin;
   for (int64_t i = 0; i < n; ++i) {
@@ -238,8 +244,8 @@ void attend(const AttentionPart& p) {
     const int64_t offset = ((first_query + query) * a.n_heads + query_head) * head_dim;
     const int64_t position = first_position + query;
     const int64_t oldest = position - a.window + 1;
-    rows[i] = {a.q + offset, a.y + offset, a.window == 0 || oldest < 0 ? 0 : oldest, position + 1,
-               -__builtin_inff(), 0.0f};
+    rows[i] = {a.q + offset, a.y + offset,      a.window == 0 || oldest < 0 ? 0 : oldest,
+               position + 1, -__builtin_inff(), 0.0f};
     for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = 0.0f;
   }
   // Rows are in order of position, so the first sees the oldest and the last the newest.
@@ -276,7 +282,8 @@ void append_rows(const KvAppendParams& p) {
       const float* k = p.k + (r * kv.n_kv_heads + h) * kv.head_dim;
       const float* v = p.v + (r * kv.n_kv_heads + h) * kv.head_dim;
       const int64_t base = (block * kv.n_kv_heads + h) * kv.block_size * kv.head_dim;
-      Stored* keys = static_cast<Stored*>(kv.k) + base + position / kKeyTile * kKeyTile * kv.head_dim + position % kKeyTile;
+      Stored* keys = static_cast<Stored*>(kv.k) + base + position / kKeyTile * kKeyTile * kv.head_dim +
+                     position % kKeyTile;
       Stored* values = static_cast<Stored*>(kv.v) + base + position * kv.head_dim;
       for (int64_t d = 0; d < kv.head_dim; d += V::kLanes) {
         const int64_t n = kv.head_dim - d < V::kLanes ? kv.head_dim - d : V::kLanes;

@@ -1,7 +1,7 @@
 // How panels keep fewer than eight bits: for each block of 32 elements (L = V::kLanes rows)
-//   four bits  (4, L, 4) bytes: elements 4 g .. 4 g + 3 in the low nibbles of quad g, those 16 later in the high
-//   two bits   (2, L, 4) bytes: quad g in the bit pairs g % 4 of quad g / 4
-//   one bit    (8, L, 4) bits: quad after quad, a row's four elements side by side
+//   four bits  (4, L, 4) bytes: elements 4 g .. 4 g + 3 in the low nibbles of quad g, those 16 later in the
+//   high two bits   (2, L, 4) bytes: quad g in the bit pairs g % 4 of quad g / 4 one bit    (8, L, 4) bits:
+//   quad after quad, a row's four elements side by side
 // put_… write a row's block of values q[32]; get_… give quad g of all rows, one value in a byte.
 #pragma once
 
@@ -77,8 +77,8 @@ typename V::I get_bits(const uint8_t* block, int g, int8_t value) {
   return V::select_bytes(block + g * V::kLanes / 2, value);
 }
 
-// Six-bit numbers of a row's super-block, n of them: n / 2 rows of low nibbles (two numbers a byte), then n / 4
-// rows of high bit pairs (four numbers a byte).
+// Six-bit numbers of a row's super-block, n of them: n / 2 rows of low nibbles (two numbers a byte), then n /
+// 4 rows of high bit pairs (four numbers a byte).
 template <class V>
 constexpr int64_t six_bit_bytes(int64_t n) {
   return (n / 2 + n / 4) * V::kLanes;
@@ -96,7 +96,8 @@ template <class V>
 typename V::I get_six_bits(const uint8_t* numbers, int64_t n, int64_t i) {
   using I = typename V::I;
   const I low = V::shift_right_u32(V::load_u8(numbers + i / 2 * V::kLanes), static_cast<int>(i % 2 * 4));
-  const I high = V::shift_right_u32(V::load_u8(numbers + (n / 2 + i / 4) * V::kLanes), static_cast<int>(i % 4 * 2));
+  const I high =
+      V::shift_right_u32(V::load_u8(numbers + (n / 2 + i / 4) * V::kLanes), static_cast<int>(i % 4 * 2));
   return V::or_i32(V::and_i32(low, V::set_i32(15)), V::shift_left_u32(V::and_i32(high, V::set_i32(3)), 4));
 }
 

@@ -19,14 +19,19 @@ inline int64_t no_scratch(int64_t) {
 
 template <class V, class Element>
 PanelMatmul float_panels() {
-  return {V::kLanes,  false, float_panel_bytes<V, Element>, no_scratch, pack_float<V, Element>,
+  return {V::kLanes,
+          false,
+          float_panel_bytes<V, Element>,
+          no_scratch,
+          pack_float<V, Element>,
           multiply_float<V, Element>};
 }
 
 template <class V, class Format>
 PanelMatmul packed_panels() {
   using Product = PackedProduct<V, Format>;
-  return {V::kLanes, true, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>, Product::multiply};
+  return {V::kLanes,        true, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
+          Product::multiply};
 }
 
 template <class V>
@@ -45,7 +50,9 @@ void fill_float_ops(CpuKernels* table) {
 
 template <class V>
 void fill_simple_quants(CpuKernels* table) {
-  const auto set = [&](DType dtype, const PanelMatmul& kernel) { table->matmul[static_cast<int>(dtype)] = kernel; };
+  const auto set = [&](DType dtype, const PanelMatmul& kernel) {
+    table->matmul[static_cast<int>(dtype)] = kernel;
+  };
   using Q8_0 = PanelQ8_0<V>;
   set(DType::kQ8_0, {V::kLanes, true, Q8_0::panel_bytes, no_scratch, Q8_0::pack, multiply_bytes<V, Q8_0>});
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
@@ -58,7 +65,9 @@ void fill_simple_quants(CpuKernels* table) {
 
 template <class V>
 void fill_k_quants(CpuKernels* table) {
-  const auto set = [&](DType dtype, const PanelMatmul& kernel) { table->matmul[static_cast<int>(dtype)] = kernel; };
+  const auto set = [&](DType dtype, const PanelMatmul& kernel) {
+    table->matmul[static_cast<int>(dtype)] = kernel;
+  };
   set(DType::kQ2_K, packed_panels<V, PanelQ2_K<V>>());
   set(DType::kQ3_K, packed_panels<V, PanelQ3_K<V>>());
   set(DType::kQ4_K, packed_panels<V, PanelQ4_K<V>>());

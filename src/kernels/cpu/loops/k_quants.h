@@ -12,8 +12,8 @@ namespace {
 
 constexpr int64_t kBlocksPerSuper = 8;
 
-// What the K types have in common: kQuantBytes for a block of 32, kScaleBytes and kHalves float16 numbers for a
-// super-block.
+// What the K types have in common: kQuantBytes for a block of 32, kScaleBytes and kHalves float16 numbers for
+// a super-block.
 template <class V, int64_t kQuantBytesOfBlock, int64_t kScaleBytesOfSuper, int64_t kHalves>
 struct SuperBlockPanel {
   static constexpr int64_t kBlockElements = 256;
@@ -21,7 +21,8 @@ struct SuperBlockPanel {
 
   static int64_t panel_bytes(int64_t k) {
     const int64_t supers = k / kBlockElements;
-    return round_up_64(supers * (kBlocksPerSuper * kQuantBytes + kScaleBytesOfSuper + 2 * kHalves * V::kLanes));
+    return round_up_64(supers *
+                       (kBlocksPerSuper * kQuantBytes + kScaleBytesOfSuper + 2 * kHalves * V::kLanes));
   }
   template <class Byte>
   static Byte* scales_of(Byte* panel, int64_t nb, int64_t super) {
@@ -57,8 +58,8 @@ struct PanelWithMins : SuperBlockPanel<V, kQuantBytes, six_bit_bytes<V>(16), 2> 
   static typename V::F min(const uint8_t* panel, int64_t nb, int64_t b, int) {
     return times(panel, nb, b, 8, V::sub(V::zero(), Base::half(panel, nb, b / 8, 1)));
   }
-  static void put_scales(uint8_t* panel, int64_t nb, int64_t row, int64_t super, const uint8_t* scales, uint16_t d,
-                         uint16_t dmin) {
+  static void put_scales(uint8_t* panel, int64_t nb, int64_t row, int64_t super, const uint8_t* scales,
+                         uint16_t d, uint16_t dmin) {
     for (int g = 0; g < 8; ++g) {
       put_six_bits<V>(Base::scales_of(panel, nb, super), 16, row, g, six_bit_scale(scales, g));
       put_six_bits<V>(Base::scales_of(panel, nb, super), 16, row, g + 8, six_bit_min(scales, g));
@@ -150,8 +151,9 @@ struct PanelQ3_K : SuperBlockPanel<V, kPairBytes<V> + kBitBytes<V>, six_bit_byte
   static constexpr int kGroup = 16, kOffset = 4;
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* panel, int64_t nb, int64_t b, int g) {
-    return offset_bytes<V, kOffset>(V::or_i32(get_pairs<V>(panel + b * kPairBytes<V>, g),
-                                              get_bits<V>(panel + nb * kPairBytes<V> + b * kBitBytes<V>, g, 4)));
+    return offset_bytes<V, kOffset>(
+        V::or_i32(get_pairs<V>(panel + b * kPairBytes<V>, g),
+                  get_bits<V>(panel + nb * kPairBytes<V> + b * kBitBytes<V>, g, 4)));
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int i) {
     const uint8_t* numbers = PanelQ3_K::scales_of(panel, nb, b / 8);
@@ -188,7 +190,8 @@ struct PanelQ2_K : SuperBlockPanel<V, kPairBytes<V>, 16 * V::kLanes, 2> {
     return get_pairs<V>(panel + b * kPairBytes<V>, g);
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int i) {
-    return V::mul(PanelQ2_K::half(panel, nb, b / 8, 0), V::to_float(V::and_i32(numbers(panel, nb, b, i), V::set_i32(15))));
+    return V::mul(PanelQ2_K::half(panel, nb, b / 8, 0),
+                  V::to_float(V::and_i32(numbers(panel, nb, b, i), V::set_i32(15))));
   }
   static typename V::F min(const uint8_t* panel, int64_t nb, int64_t b, int i) {
     const typename V::F dmin = V::sub(V::zero(), PanelQ2_K::half(panel, nb, b / 8, 1));

@@ -44,12 +44,14 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   constexpr auto kBytes = static_cast<int64_t>(sizeof(Stored));
   if (n_rows < V::kLanes) std::memset(panel, 0, static_cast<size_t>(k * V::kLanes * kBytes));
   for (int64_t row = 0; row < n_rows; ++row) {
-    for (int64_t j = 0; j < k; ++j) std::memcpy(panel + (j * V::kLanes + row) * kBytes, w + row * stride + j * kBytes, kBytes);
+    for (int64_t j = 0; j < k; ++j)
+      std::memcpy(panel + (j * V::kLanes + row) * kBytes, w + row * stride + j * kBytes, kBytes);
   }
 }
 
 template <class V, class Element, int kPanels, int kRows>
-void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel, int64_t r) {
+void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
+                         int64_t r) {
   using F = typename V::F;
   const float* x[kRows];
   F y[kPanels][kRows];
@@ -84,7 +86,8 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
 }
 
 template <class V, class Element, int kPanels, int kRows>
-void multiply_float_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel, int64_t r) {
+void multiply_float_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
+                         int64_t r) {
   if constexpr (kRows > 0) {
     if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panels, panel, r);
     multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panels, panel, r);

@@ -1,5 +1,5 @@
-// Products of quantized weights in panels and activations in 8 bits. V is an ISA's vector with dot(): products
-// of bytes, four neighbours summed in each int32 lane. A panel has as many rows as V has lanes.
+// Products of quantized weights in panels and activations in 8 bits. V is an ISA's vector with dot():
+// products of bytes, four neighbours summed in each int32 lane. A panel has as many rows as V has lanes.
 //
 // A Format is how a weight type lies in a panel:
 //   kGroup                       elements of a row that share a scale: 32 or 16
@@ -33,7 +33,8 @@ typename V::I start_of_sum(int32_t minus_128_sums) {
 
 // kPanels panels times kRows rows of activations, from row r on.
 template <class V, class Format, int kPanels, int kRows>
-void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel, int64_t r) {
+void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
+                   int64_t r) {
   using F = typename V::F;
   using I = typename V::I;
   constexpr int kGroups = kBlock / Format::kGroup;
@@ -86,7 +87,8 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 #pragma GCC unroll 8
           for (int t = 0; t < kRows; ++t) {
             // Exact but for one rounding: the sum is a small whole number.
-            const float x_total = x_scale[t][b] * (static_cast<float>(x_sum[t][b * kGroups + group]) * -0x1p-7f);
+            const float x_total =
+                x_scale[t][b] * (static_cast<float>(x_sum[t][b * kGroups + group]) * -0x1p-7f);
             y[i][t] = V::fma(w_min, V::set(x_total), y[i][t]);
           }
         }
@@ -108,7 +110,8 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 
 // The rows that are left, fewer than kRows + 1, in one tile.
 template <class V, class Format, int kPanels, int kRows>
-void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel, int64_t r) {
+void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
+                   int64_t r) {
   if constexpr (kRows > 0) {
     if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r);
     multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r);
@@ -121,7 +124,8 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
   const uint8_t* panels[kPanels];
   for (int i = 0; i < kPanels; ++i) panels[i] = first + i * stride;
   int64_t r = 0;
-  for (; p.n - r >= kTileRows; r += kTileRows) multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r);
+  for (; p.n - r >= kTileRows; r += kTileRows)
+    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r);
   multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r);
 }
 
@@ -138,8 +142,8 @@ void multiply_bytes(const PanelMatmulParams& p) {
   }
 }
 
-// What a panel of any format is unpacked to for many rows of activations: (nb, 8, rows, 4) bytes, then float32
-// scales and, where there are, minimums: (nb, groups, rows).
+// What a panel of any format is unpacked to for many rows of activations: (nb, 8, rows, 4) bytes, then
+// float32 scales and, where there are, minimums: (nb, groups, rows).
 template <class V, int kGroupElements, bool kMin>
 struct Unpacked {
   static constexpr int kGroup = kGroupElements;
@@ -149,7 +153,8 @@ struct Unpacked {
   static constexpr int64_t kGroups = kBlock / kGroup;
 
   static int64_t panel_bytes(int64_t k) {
-    return k / kBlock * (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
+    return k / kBlock *
+           (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
   }
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int quad) {
     return V::load_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes);
@@ -168,12 +173,14 @@ struct Unpacked {
 #pragma GCC unroll 8
       for (int quad = 0; quad < kQuads; ++quad) {
         typename V::I q = Format::bytes(from, nb, b, quad);
-        if constexpr (V::kUnsignedWeights && kOffset != Format::kOffset) q = V::add_bytes(q, kOffset - Format::kOffset);
+        if constexpr (V::kUnsignedWeights && kOffset != Format::kOffset)
+          q = V::add_bytes(q, kOffset - Format::kOffset);
         V::store_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes, q);
       }
       for (int i = 0; i < kGroups; ++i) {
         V::store(scales + (b * kGroups + i) * V::kLanes, Format::scale(from, nb, b, i));
-        if constexpr (kMin) V::store(scales + ((nb + b) * kGroups + i) * V::kLanes, Format::min(from, nb, b, i));
+        if constexpr (kMin)
+          V::store(scales + ((nb + b) * kGroups + i) * V::kLanes, Format::min(from, nb, b, i));
       }
     }
   }
@@ -190,7 +197,8 @@ struct PackedProduct {
 
   static void multiply(const PanelMatmulParams& p) {
     int64_t panel = p.panel_begin;
-    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) multiply_some<V::kTilePanels>(p, panel);
+    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
+      multiply_some<V::kTilePanels>(p, panel);
     for (; panel < p.panel_end; ++panel) multiply_some<1>(p, panel);
   }
 
@@ -201,7 +209,8 @@ struct PackedProduct {
     const uint8_t* first = p.panels + panel * stride;
     if (p.n <= kDirectRows) return multiply_panels<V, Format, kPanels, kDirectRows>(p, panel, first, stride);
     const int64_t whole = Whole::panel_bytes(p.k);
-    for (int i = 0; i < kPanels; ++i) Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
+    for (int i = 0; i < kPanels; ++i)
+      Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
     multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole);
   }
 };

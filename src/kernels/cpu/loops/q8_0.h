@@ -37,7 +37,8 @@ struct PanelQ8_0 {
       uint8_t* scales = panel + nb * kBlockBytes + b * 2 * V::kLanes;
       for (int64_t row = 0; row < V::kLanes; ++row) {
         BlockQ8_0 block = {};
-        if (row < n_rows) std::memcpy(&block, w + row * stride + b * static_cast<int64_t>(sizeof block), sizeof block);
+        if (row < n_rows)
+          std::memcpy(&block, w + row * stride + b * static_cast<int64_t>(sizeof block), sizeof block);
         std::memcpy(scales + row * 2, &block.d, 2);
         for (int64_t quad = 0; quad < kQuads; ++quad) {
           uint32_t bytes;

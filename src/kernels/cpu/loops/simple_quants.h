@@ -1,5 +1,6 @@
-// The types with blocks of 32 and their own scale each, in panels. Every panel has the quantized values first,
-// then the scales and what else there is, each for all blocks, a lane per row; as many bytes as in the file.
+// The types with blocks of 32 and their own scale each, in panels. Every panel has the quantized values
+// first, then the scales and what else there is, each for all blocks, a lane per row; as many bytes as in the
+// file.
 #pragma once
 
 #include "kernels/cpu/loops/bits.h"
@@ -22,7 +23,9 @@ struct PanelQ4_0 {
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = 8;
   static constexpr bool kHasMin = false;
-  static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kNibbleBytes<V> + 2 * V::kLanes)); }
+  static int64_t panel_bytes(int64_t k) {
+    return round_up_64(k / kBlock * (kNibbleBytes<V> + 2 * V::kLanes));
+  }
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
     return offset_bytes<V, kOffset>(get_nibbles<V>(panel + b * kNibbleBytes<V>, g));
   }
@@ -43,7 +46,9 @@ struct PanelQ4_1 {
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = 0;
   static constexpr bool kHasMin = true;
-  static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kNibbleBytes<V> + 4 * V::kLanes)); }
+  static int64_t panel_bytes(int64_t k) {
+    return round_up_64(k / kBlock * (kNibbleBytes<V> + 4 * V::kLanes));
+  }
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
     return get_nibbles<V>(panel + b * kNibbleBytes<V>, g);
   }
