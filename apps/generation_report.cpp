@@ -47,8 +47,9 @@ std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
                   human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s);
   if (const auto peak = bandwidth->peak_gb_per_s) {
     line += fmt::format(
-        ": {:.1f} % of the {:.1f} GB/s that {} can read", 100.0 * bandwidth->gb_per_s / *peak, *peak,
-        bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads));
+        ": {:.1f} % of the {:.1f} GB/s that {} can read from memory{}", 100.0 * bandwidth->gb_per_s / *peak,
+        *peak, bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads),
+        bandwidth->gb_per_s > *peak ? ", so the caches hold much of it" : "");
   }
   return line + "\n";
 }

@@ -23,7 +23,7 @@ struct Bandwidth {
 std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
                                            const metrics::Metrics& metrics);
 
-// " bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that 1 thread can read"
+// " bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that one thread can read from memory"
 std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth);
 
 nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,

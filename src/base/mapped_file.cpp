@@ -66,6 +66,15 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   return std::shared_ptr<const MappedFile>(std::move(mapped));
 }
 
+void MappedFile::release(std::span<const std::byte> part) const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<size_t>(part.data() - data_);
+  const size_t begin = (offset + page - 1) / page * page;
+  const size_t end = (offset + part.size()) / page * page;
+  // A hint: where it is not taken nothing is lost but memory.
+  if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }

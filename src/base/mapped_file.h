@@ -23,6 +23,10 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
+  // A part of bytes() that nobody will read soon: the memory that holds its whole pages may go to others. Who
+  // reads it all the same finds the file's bytes, only later.
+  void release(std::span<const std::byte> part) const;
+
  private:
   MappedFile() = default;
   std::string path_;

@@ -11,13 +11,14 @@ namespace {
 constexpr std::string_view kModule = "inferno::decode";
 constexpr int64_t kPrefillChunk = 128;  // rows of a layer between two looks at `cancelled`
 
-void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, const sampling::Sample& sample) {
+void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, std::span<const float> logits,
+               int32_t id) {
   if (!log::enabled(log::Level::kInfo, kModule)) return;
   log::event(log::Level::kInfo, kModule, "",
              {{"step", step},
-              {"token_id", sample.token_id},
-              {"prob", fmt::format("{:.1f}", sample.probability * 100.0f)},
-              {"token", tokenizer.piece(sample.token_id)}});
+              {"token_id", id},
+              {"prob", fmt::format("{:.1f}", sampling::probability(logits, id) * 100.0f)},
+              {"token", tokenizer.piece(id)}});
 }
 
 }  // namespace
@@ -118,28 +119,29 @@ Status Engine::forward(Sequence& sequence, std::span<const int32_t> tokens, bool
 
 Status Engine::sample(Sequence& sequence) {
   const auto start = clock_->now();
-  const Result<sampling::Sample> drawn = sequence.sampler.sample(sequence.context->logits(), sequence.ids,
-                                                                 static_cast<uint64_t>(sequence.ids.size()));
+  const std::span<const float> logits = sequence.context->logits();
+  const Result<int32_t> drawn =
+      sequence.sampler.sample(logits, sequence.ids, static_cast<uint64_t>(sequence.ids.size()));
   if (!drawn) return in_file(*model_, drawn.error());
   const auto sampled = clock_->now();
   sequence.generated.phases.sampling += sampled - start;
   sequence.generated.timeline.tokens.push_back(sampled);
+  log_token(*tokenizer_, sequence.generated.ids.size() + 1, logits, *drawn);
   commit(sequence, *drawn);
   return {};
 }
 
-void Engine::commit(Sequence& sequence, const sampling::Sample& sample) {
-  sequence.ids.push_back(sample.token_id);
-  sequence.generated.ids.push_back(sample.token_id);
+void Engine::commit(Sequence& sequence, int32_t id) {
+  sequence.ids.push_back(id);
+  sequence.generated.ids.push_back(id);
   if (!sequence.request.use_kv_cache) sequence.context->clear();
-  log_token(*tokenizer_, sequence.generated.ids.size(), sample);
-  if (!sequence.request.ignore_end && tokenizer_->is_end(sample.token_id)) {
+  if (!sequence.request.ignore_end && tokenizer_->is_end(id)) {
     log::event(log::Level::kInfo, kModule, "[EOS reached]");
     return finish(sequence, FinishReason::kEnd);
   }
   const telemetry::ScopedCounter counter("Engine::Detokenize");
   const auto start = clock_->now();
-  sequence.output.push(sample.token_id);
+  sequence.output.push(id);
   sequence.generated.phases.detokenization += clock_->now() - start;
   if (sequence.output.stopped()) return finish(sequence, FinishReason::kStop);
   if (static_cast<int64_t>(sequence.generated.ids.size()) < sequence.max_new_tokens) return;

@@ -43,7 +43,7 @@ class Engine {
   Status advance(Sequence& sequence);
   Status forward(Sequence& sequence, std::span<const int32_t> tokens, bool is_last);
   Status sample(Sequence& sequence);
-  void commit(Sequence& sequence, const sampling::Sample& sample);
+  void commit(Sequence& sequence, int32_t id);
   void finish(Sequence& sequence, FinishReason reason);
   void fail(Sequence& sequence, const Error& error);
   void release(Sequence& sequence);

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/mapped_file.h"
 #include "base/text.h"
 #include "gguf/limits.h"
 #include "gguf/name_index.h"
@@ -122,14 +121,14 @@ Result<File> File::from_buffer(Buffer bytes, std::string name) {
   auto owner = std::make_shared<const Buffer>(std::move(bytes));
   TRY_ASSIGN(File file,
              from_memory({static_cast<const std::byte*>(owner->data()), owner->bytes()}, std::move(name)));
-  file.storage_.push_back(std::move(owner));
+  file.buffer_ = std::move(owner);
   return file;
 }
 
 Result<File> File::open_one(const std::string& path) {
   TRY_ASSIGN(auto mapping, MappedFile::open(path));
   TRY_ASSIGN(File file, Parser::parse(mapping->bytes(), path));
-  file.storage_.push_back(std::move(mapping));
+  file.mappings_.push_back(std::move(mapping));
   return file;
 }
 
@@ -172,9 +171,14 @@ void File::append_shard(File shard) {
   for (TensorInfo& info : shard.tensors_) info.shard = n_shards_;
   tensors_.insert(tensors_.end(), shard.tensors_.begin(), shard.tensors_.end());
   warnings_.insert(warnings_.end(), shard.warnings_.begin(), shard.warnings_.end());
-  storage_.insert(storage_.end(), shard.storage_.begin(), shard.storage_.end());
+  mappings_.insert(mappings_.end(), shard.mappings_.begin(), shard.mappings_.end());
   file_bytes_ += shard.file_bytes_;
   ++n_shards_;
+}
+
+void File::release(const TensorInfo& info) const {
+  if (info.shard < mappings_.size())
+    mappings_[info.shard]->release({info.tensor.as<const std::byte>(), info.tensor.bytes()});
 }
 
 const Value* File::find(std::string_view key) const {

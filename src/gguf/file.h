@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/result.h"
 #include "tensor/tensor.h"
 
@@ -123,6 +124,10 @@ class File {
   // An array of strings.
   Result<StringRange> meta_strings(std::string_view key) const;
 
+  // Gives back the memory that holds the tensor's data, of a file that is mapped: for a reader that has made
+  // its own of it. Who reads the data again waits for the file.
+  void release(const TensorInfo& info) const;
+
   // Things that are allowed but worth a word (bytes after the last tensor, …), for the caller to show.
   const std::vector<std::string>& warnings() const { return warnings_; }
 
@@ -145,7 +150,9 @@ class File {
   std::vector<uint32_t> metadata_by_key_;
   std::vector<uint32_t> tensors_by_name_;
   std::vector<std::string> warnings_;
-  std::vector<std::shared_ptr<const void>> storage_;  // what all the views point into, if it is ours
+  // What all the views point into: the shards' files, or a buffer if it is ours.
+  std::vector<std::shared_ptr<const MappedFile>> mappings_;
+  std::shared_ptr<const Buffer> buffer_;
 };
 
 }  // namespace inferno::gguf

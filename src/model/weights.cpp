@@ -77,6 +77,7 @@ class Loader {
   Result<Weight> take(const std::string& name, std::initializer_list<int64_t> shape, WeightUse use) {
     TRY_ASSIGN(const Tensor tensor, find(name, shape));
     TRY_ASSIGN(Weight weight, backend_.load_weight(tensor, use));
+    if (backend_.copies_weights()) file_.release(*file_.find_tensor(name));
     done_bytes_ += tensor.bytes();
     if (progress_) progress_("loading", done_bytes_, total_bytes_);
     return weight;

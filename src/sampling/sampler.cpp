@@ -1,6 +1,7 @@
 #include "sampling/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -15,34 +16,52 @@ Error bad_param(std::string_view field, std::string_view range, double value) {
   return make_error(ErrorCode::kInvalidArgument, "{}: expected {}, found {}", field, range, value);
 }
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+bool is_unusable(float logit) {
+  return !(logit < kInfinity);  // NaN or +inf
+}
+
+// The highest logit; NaN or +inf if there is one. Lanes, so that the compiler makes vectors of them.
+float highest_of(std::span<const float> logits) {
+  constexpr size_t kLanes = 32;
+  std::array<float, kLanes> best;
+  best.fill(-kInfinity);
+  std::array<uint32_t, kLanes> unusable{};
+  size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      const float logit = logits[i + lane];
+      best[lane] = logit > best[lane] ? logit : best[lane];
+      unusable[lane] |= is_unusable(logit) ? 1u : 0u;
+    }
+  }
+  for (; i < logits.size(); ++i) {
+    best[0] = std::max(best[0], logits[i]);
+    unusable[0] |= is_unusable(logits[i]) ? 1u : 0u;
+  }
+  if (std::find(unusable.begin(), unusable.end(), 1u) != unusable.end()) return kInfinity;
+  return *std::max_element(best.begin(), best.end());
+}
+
 // The index of the highest logit, the lowest such index; or what makes the logits unusable.
 Result<size_t> find_highest(std::span<const float> logits, uint64_t position) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  size_t highest = 0;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i]) || logits[i] == kInfinity) {
-      return make_error(ErrorCode::kRuntime,
-                        "position {}: the logit of token {} is {}, expected a finite number; `inferno "
-                        "inspect --check-tensors` "
-                        "finds damaged weights, --kv-type f32 rules out keys and values beyond F16",
-                        position, i, std::isnan(logits[i]) ? "NaN" : "+inf");
-    }
-    if (logits[i] > logits[highest]) highest = i;
+  const float highest = highest_of(logits);
+  if (is_unusable(highest)) {
+    const auto i =
+        static_cast<size_t>(std::find_if(logits.begin(), logits.end(), is_unusable) - logits.begin());
+    return make_error(ErrorCode::kRuntime,
+                      "position {}: the logit of token {} is {}, expected a finite number; `inferno "
+                      "inspect --check-tensors` "
+                      "finds damaged weights, --kv-type f32 rules out keys and values beyond F16",
+                      position, i, std::isnan(logits[i]) ? "NaN" : "+inf");
   }
-  if (logits[highest] == -kInfinity) {
+  if (highest == -kInfinity) {
     return make_error(ErrorCode::kRuntime,
                       "position {}: all logits of tokens 0 to {} are -inf, so none can follow", position,
                       logits.size() - 1);
   }
-  return highest;
-}
-
-// softmax(logits)[id]
-float softmax_at(std::span<const float> logits, size_t highest, size_t id) {
-  const double shift = logits[highest];
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(logit - shift);
-  return static_cast<float>(std::exp(logits[id] - shift) / sum);
+  return static_cast<size_t>(std::find(logits.begin(), logits.end(), highest) - logits.begin());
 }
 
 }  // namespace
@@ -61,24 +80,27 @@ Status validate(const SamplingParams& params) {
   return {};
 }
 
+float probability(std::span<const float> logits, int32_t token_id) {
+  const double shift = highest_of(logits);
+  double sum = 0;
+  for (const float logit : logits) sum += std::exp(logit - shift);
+  return static_cast<float>(std::exp(logits[static_cast<size_t>(token_id)] - shift) / sum);
+}
+
 Sampler::Sampler(const SamplingParams& params) : params_(params) {
   const Status status = validate(params);
   CHECK(status.ok(), "{}", status.error().message);
 }
 
-Result<Sample> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
-                               uint64_t position) {
+Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history,
+                                uint64_t position) {
   const telemetry::ScopedCounter counter("sampling::Sample");
   CHECK(!logits.empty() && logits.size() <= std::numeric_limits<int32_t>::max(), "{} logits", logits.size());
   TRY_ASSIGN(const size_t highest, find_highest(logits, position));
+  if (params_.temperature == 0 && params_.repetition_penalty == 1) return static_cast<int32_t>(highest);
   penalize(logits, history);
-  int32_t id = 0;
-  if (params_.temperature == 0) {
-    id = static_cast<int32_t>(std::max_element(penalized_.begin(), penalized_.end()) - penalized_.begin());
-  } else {
-    id = draw(position);
-  }
-  return Sample{id, softmax_at(logits, highest, static_cast<size_t>(id))};
+  if (params_.temperature != 0) return draw(position);
+  return static_cast<int32_t>(std::max_element(penalized_.begin(), penalized_.end()) - penalized_.begin());
 }
 
 // In double, where no float divided or multiplied by a penalty, then divided by a temperature, can overflow.

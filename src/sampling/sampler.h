@@ -26,10 +26,9 @@ struct SamplingParams {
 // kInvalidArgument naming the field, the value and its range.
 Status validate(const SamplingParams& params);
 
-struct Sample {
-  int32_t token_id = 0;
-  float probability = 0.0f;  // softmax of the raw logits at token_id: the model's own confidence
-};
+// softmax(logits)[token_id]: the model's own confidence, whatever the parameters. logits: [vocab], one of
+// them finite, none NaN or +inf.
+float probability(std::span<const float> logits, int32_t token_id);
 
 class Sampler {
  public:
@@ -39,7 +38,7 @@ class Sampler {
   // logits: [vocab], not empty. history: prompt + output so far, for the repetition penalty; CHECKs that each
   // id is in [0, vocab). A function of its arguments alone, whatever was sampled before. kRuntime when a
   // logit is NaN or +inf, or when all are -inf: naming the token and position.
-  Result<Sample> sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position);
+  Result<int32_t> sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position);
 
   const SamplingParams& params() const { return params_; }
 

@@ -63,6 +63,34 @@ TEST(MappedFile, SaysThatAFileDoesNotExist) {
   EXPECT_EQ(open_error((dir / "dangling").string()), (dir / "dangling").string() + ": no such file");
 }
 
+// Memory of this process that holds files' bytes, in kB; 0 where the system does not tell.
+long resident_file_kb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("RssFile:", 0) == 0) return std::stol(line.substr(8));
+  }
+  return 0;
+}
+
+TEST(MappedFile, ReleasedBytesTakeNoMemoryAndAreReadAgain) {
+  const auto path = test::scratch_dir("mapped") / "large";
+  const std::string text(8 << 20, 'x');
+  std::ofstream(path, std::ios::binary) << text;
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file.ok());
+  const auto bytes = (*file)->bytes();
+  const auto all_there = [&] { return std::memcmp(bytes.data(), text.data(), text.size()) == 0; };
+  for (const auto& [first, size] : {std::pair<size_t, size_t>{0, 0}, {1, 2}, {4095, 2}, {5, 12'000}})
+    (*file)->release(bytes.subspan(first, size));
+  EXPECT_TRUE(all_there());
+  const long before = resident_file_kb();
+  (*file)->release(bytes.subspan(100, bytes.size() - 200));
+  if (before != 0) {
+    EXPECT_LT(resident_file_kb(), before - 7000);
+  }
+  EXPECT_TRUE(all_there());
+}
+
 TEST(MappedFile, SaysThatAFileMayNotBeRead) {
   if (::geteuid() == 0) GTEST_SKIP() << "root may read everything";
   const auto path = test::scratch_dir("mapped") / "secret";

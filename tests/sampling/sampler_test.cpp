@@ -1,5 +1,6 @@
 #include "sampling/sampler.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -80,7 +81,7 @@ std::vector<int> draw_counts(const SamplingParams& params, const Logits& logits,
     const auto sample = sampler.sample(logits, history, static_cast<uint64_t>(position));
     EXPECT_TRUE(sample) << sample.error().message;
     if (!sample) break;
-    ++counts[static_cast<size_t>(sample->token_id)];
+    ++counts[static_cast<size_t>(*sample)];
   }
   return counts;
 }
@@ -184,8 +185,7 @@ TEST(Sampler, WalksALargeVocabularyBeyondItsFirstSortedPart) {
       const SlowDistribution expected = slow_distribution(params, logits, {});
       Sampler sampler(params);
       for (uint64_t position = 0; position < 300; ++position) {
-        ASSERT_EQ(sampler.sample(logits, {}, position)->token_id,
-                  slow_draw(expected, {params.seed, position}))
+        ASSERT_EQ(*sampler.sample(logits, {}, position), slow_draw(expected, {params.seed, position}))
             << "top_p " << top_p << ", top_k " << top_k << ", position " << position;
       }
     }
@@ -198,26 +198,44 @@ TEST(Sampler, AnUnsetFilterChangesNothing) {
   Sampler plain(warm());
   Sampler with_top_k(all_kept);
   for (uint64_t position = 0; position < 1000; ++position) {
-    EXPECT_EQ(plain.sample(kLogits, {}, position)->token_id,
-              with_top_k.sample(kLogits, {}, position)->token_id);
+    EXPECT_EQ(*plain.sample(kLogits, {}, position), *with_top_k.sample(kLogits, {}, position));
   }
 }
 
 TEST(Sampler, GreedyTakesTheHighestLogitAndOfEqualsTheLowestId) {
   Sampler greedy{SamplingParams{}};
-  EXPECT_EQ(greedy.sample(kLogits, {}, 0)->token_id, 2);
-  EXPECT_EQ(greedy.sample(Logits{-kInf, -5, -5}, {}, 0)->token_id, 1);
-  EXPECT_EQ(greedy.sample(Logits{-0.0f, 0.0f}, {}, 0)->token_id, 0);
-  EXPECT_EQ(greedy.sample(Logits{-3.4e38f}, {}, 0)->token_id, 0);
+  EXPECT_EQ(*greedy.sample(kLogits, {}, 0), 2);
+  EXPECT_EQ(*greedy.sample(Logits{-kInf, -5, -5}, {}, 0), 1);
+  EXPECT_EQ(*greedy.sample(Logits{-0.0f, 0.0f}, {}, 0), 0);
+  EXPECT_EQ(*greedy.sample(Logits{-3.4e38f}, {}, 0), 0);
 }
 
 TEST(Sampler, GreedyAppliesTheRepetitionPenaltyFirst) {
   SamplingParams params;
   params.repetition_penalty = 1.5f;
   Sampler greedy(params);
-  EXPECT_EQ(greedy.sample(kLogits, Ids{2}, 0)->token_id, 4);
-  EXPECT_EQ(greedy.sample(kLogits, Ids{2, 4}, 0)->token_id, 7);
-  EXPECT_EQ(greedy.sample(Logits{-1.0f, -1.2f}, Ids{0, 0}, 0)->token_id, 1);
+  EXPECT_EQ(*greedy.sample(kLogits, Ids{2}, 0), 4);
+  EXPECT_EQ(*greedy.sample(kLogits, Ids{2, 4}, 0), 7);
+  EXPECT_EQ(*greedy.sample(Logits{-1.0f, -1.2f}, Ids{0, 0}, 0), 1);
+}
+
+// Vectors of lanes and what is left behind them.
+TEST(Sampler, GreedyFindsTheFirstOfTheHighestAndEveryUnusableLogit) {
+  Sampler greedy{SamplingParams{}};
+  for (const size_t n : {1, 31, 32, 33, 64, 100}) {
+    for (size_t at = 0; at < n; ++at) {
+      Logits logits(n, -2.0f);
+      logits[at] = 3.0f;
+      logits.back() = 3.0f;
+      EXPECT_EQ(*greedy.sample(logits, {}, 0), static_cast<int32_t>(at));
+      for (const float unusable : {kInf, std::nanf("")}) {
+        logits[at] = unusable;
+        const auto sample = greedy.sample(logits, {}, 0);
+        ASSERT_FALSE(sample);
+        EXPECT_NE(sample.error().message.find(fmt::format("token {} is", at)), std::string::npos);
+      }
+    }
+  }
 }
 
 TEST(Sampler, ProbabilityIsTheModelsOwnWhateverTheParameters) {
@@ -230,11 +248,10 @@ TEST(Sampler, ProbabilityIsTheModelsOwnWhateverTheParameters) {
   for (uint64_t position = 0; position < 50; ++position) {
     const auto sample = sampler.sample(kLogits, Ids{2, 0}, position);
     ASSERT_TRUE(sample);
-    EXPECT_FLOAT_EQ(
-        sample->probability,
-        static_cast<float>(std::exp(double{kLogits[static_cast<size_t>(sample->token_id)]}) / sum));
+    EXPECT_FLOAT_EQ(probability(kLogits, *sample),
+                    static_cast<float>(std::exp(double{kLogits[static_cast<size_t>(*sample)]}) / sum));
   }
-  EXPECT_EQ(Sampler{SamplingParams{}}.sample(Logits{-kInf, 3e38f, -3e38f}, {}, 0)->probability, 1.0f);
+  EXPECT_EQ(probability(Logits{-kInf, 3e38f, -3e38f}, 1), 1.0f);
 }
 
 TEST(Sampler, NeverDrawsATokenOfMinusInfinity) {
@@ -247,16 +264,17 @@ TEST(Sampler, NeverDrawsATokenOfMinusInfinity) {
 }
 
 TEST(Sampler, ExtremesNeitherOverflowNorBecomeNan) {
+  const Logits logits = {-3e38f, 3e38f, 1, -kInf};
   for (const float temperature : {1e-45f, 1e-30f, 3e38f}) {
     SamplingParams params = warm(temperature);
     for (const float penalty : {1e-45f, 1.0f, 3e38f}) {
       params.repetition_penalty = penalty;
       Sampler sampler(params);
       for (uint64_t position = 0; position < 20; ++position) {
-        const auto sample = sampler.sample(Logits{-3e38f, 3e38f, 1, -kInf}, Ids{0, 1, 2, 3}, position);
+        const auto sample = sampler.sample(logits, Ids{0, 1, 2, 3}, position);
         ASSERT_TRUE(sample);
-        EXPECT_NE(sample->token_id, 3);
-        EXPECT_TRUE(std::isfinite(sample->probability));
+        EXPECT_NE(*sample, 3);
+        EXPECT_TRUE(std::isfinite(probability(logits, *sample)));
       }
     }
   }
@@ -270,15 +288,14 @@ TEST(Sampler, ATokenDependsOnSeedAndPositionAlone) {
   const Logits other(300, 0.5f);
   for (uint64_t position = 200; position-- > 0;) {
     static_cast<void>(used.sample(other, {}, position * 7));
-    EXPECT_EQ(fresh.sample(kLogits, {}, position)->token_id, used.sample(kLogits, {}, position)->token_id);
+    EXPECT_EQ(*fresh.sample(kLogits, {}, position), *used.sample(kLogits, {}, position));
   }
   SamplingParams reseeded = warm();
   reseeded.seed = 43;
   Sampler differs(reseeded);
   int n_different = 0;
   for (uint64_t position = 0; position < 200; ++position) {
-    if (fresh.sample(kLogits, {}, position)->token_id != differs.sample(kLogits, {}, position)->token_id)
-      ++n_different;
+    if (*fresh.sample(kLogits, {}, position) != *differs.sample(kLogits, {}, position)) ++n_different;
   }
   EXPECT_GT(n_different, 50);
 }
@@ -360,7 +377,7 @@ RC_GTEST_PROP(Sampler, DrawsWhatTheDefinitionDraws, ()) {
   for (uint64_t position = 0; position < 20; ++position) {
     const auto sample = sampler.sample(logits, history, position);
     RC_ASSERT(sample.ok());
-    RC_ASSERT(static_cast<size_t>(sample->token_id) == slow_draw(expected, {params.seed, position}));
+    RC_ASSERT(static_cast<size_t>(*sample) == slow_draw(expected, {params.seed, position}));
   }
 }
 

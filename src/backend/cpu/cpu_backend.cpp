@@ -49,6 +49,7 @@ class CpuBackend final : public Backend {
     std::memcpy(host, device, bytes);
     return {};
   }
+  bool copies_weights() const override { return true; }
   int64_t kv_block_multiple() const override { return kernels::kKeyTile; }
 
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
