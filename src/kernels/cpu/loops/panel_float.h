@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/params.h"
+#include "kernels/cpu/loops/panel_int8.h"
 
 namespace inferno::kernels {
 namespace {
@@ -49,9 +49,10 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   }
 }
 
+// As multiply_tile().
 template <class V, class Element, int kPanels, int kRows>
 void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                         int64_t r) {
+                         int64_t step, int64_t r) {
   using F = typename V::F;
   const float* x[kRows];
   F y[kPanels][kRows];
@@ -74,7 +75,7 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kPanels; ++i) {
-    const int64_t row = (panel + i) * V::kLanes;
+    const int64_t row = (panel + i * step) * V::kLanes;
     const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
     const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
 #pragma GCC unroll 8
@@ -87,26 +88,38 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
 
 template <class V, class Element, int kPanels, int kRows>
 void multiply_float_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                         int64_t r) {
+                         int64_t step, int64_t r) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panels, panel, r);
-    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panels, panel, r);
+    if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panels, panel, step, r);
+    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panels, panel, step, r);
   }
 }
 
 template <class V, class Element, int kPanels>
-void multiply_float_panels(const PanelMatmulParams& p, int64_t panel) {
+void multiply_float_panels(const PanelMatmulParams& p, int64_t panel, int64_t step = 1) {
   const uint8_t* panels[kPanels];
-  for (int i = 0; i < kPanels; ++i) panels[i] = p.panels + (panel + i) * float_panel_bytes<V, Element>(p.k);
+  for (int i = 0; i < kPanels; ++i)
+    panels[i] = p.panels + (panel + i * step) * float_panel_bytes<V, Element>(p.k);
   int64_t r = 0;
   for (; p.n - r >= V::kFloatTileRows; r += V::kFloatTileRows) {
-    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panels, panel, r);
+    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panels, panel, step, r);
   }
-  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, r);
+  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, step, r);
+}
+
+// As multiply_streams().
+template <class V, class Element>
+void multiply_float_streams(const PanelMatmulParams& p) {
+  const int64_t step = (p.panel_end - p.panel_begin) / kStreams;
+  for (int64_t panel = p.panel_begin; panel < p.panel_begin + step; ++panel)
+    multiply_float_panels<V, Element, kStreams>(p, panel, step);
+  for (int64_t panel = p.panel_begin + kStreams * step; panel < p.panel_end; ++panel)
+    multiply_float_panels<V, Element, 1>(p, panel);
 }
 
 template <class V, class Element>
 void multiply_float(const PanelMatmulParams& p) {
+  if (p.n <= kStreamedRows) return multiply_float_streams<V, Element>(p);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= V::kFloatTilePanels; panel += V::kFloatTilePanels) {
     multiply_float_panels<V, Element, V::kFloatTilePanels>(p, panel);

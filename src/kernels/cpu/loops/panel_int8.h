@@ -31,10 +31,10 @@ typename V::I start_of_sum(int32_t minus_128_sums) {
   }
 }
 
-// kPanels panels times kRows rows of activations, from row r on.
+// kPanels panels, from number `panel` on by `step`, times kRows rows of activations, from row r on.
 template <class V, class Format, int kPanels, int kRows>
 void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r) {
+                   int64_t step, int64_t r) {
   using F = typename V::F;
   using I = typename V::I;
   constexpr int kGroups = kBlock / Format::kGroup;
@@ -97,7 +97,7 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
   }
 #pragma GCC unroll 4
   for (int i = 0; i < kPanels; ++i) {
-    const int64_t row = (panel + i) * V::kLanes;
+    const int64_t row = (panel + i * step) * V::kLanes;
     const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
     const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
 #pragma GCC unroll 8
@@ -111,34 +111,54 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 // The rows that are left, fewer than kRows + 1, in one tile.
 template <class V, class Format, int kPanels, int kRows>
 void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r) {
+                   int64_t step, int64_t r) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r);
-    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r);
+    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, step, r);
+    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, step, r);
   }
 }
 
-// kTileRows: the most rows of activations in a tile.
+// kTileRows: the most rows of activations in a tile. The first panel's bytes begin at `first`, those of the
+// panel after it, number panel + step, `stride` bytes later.
 template <class V, class Format, int kPanels, int kTileRows>
-void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride) {
+void multiply_panels(const PanelMatmulParams& p, int64_t panel, int64_t step, const uint8_t* first,
+                     int64_t stride) {
   const uint8_t* panels[kPanels];
   for (int i = 0; i < kPanels; ++i) panels[i] = first + i * stride;
   int64_t r = 0;
   for (; p.n - r >= kTileRows; r += kTileRows)
-    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r);
-  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r);
+    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, step, r);
+  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, step, r);
+}
+
+// Up to so many rows of activations the product is as fast as memory gives the weights. It gives more to
+// several streams, each of panels one after the other, than to one.
+constexpr int64_t kStreamedRows = 3;
+constexpr int kStreams = 4;
+
+template <class V, class Format>
+void multiply_streams(const PanelMatmulParams& p) {
+  const int64_t stride = Format::panel_bytes(p.k);
+  const int64_t step = (p.panel_end - p.panel_begin) / kStreams;
+  for (int64_t panel = p.panel_begin; panel < p.panel_begin + step; ++panel) {
+    multiply_panels<V, Format, kStreams, kStreamedRows>(p, panel, step, p.panels + panel * stride,
+                                                        step * stride);
+  }
+  for (int64_t panel = p.panel_begin + kStreams * step; panel < p.panel_end; ++panel)
+    multiply_panels<V, Format, 1, kStreamedRows>(p, panel, 1, p.panels + panel * stride, stride);
 }
 
 // Weights that are bytes already are multiplied where they lie.
 template <class V, class Format>
 void multiply_bytes(const PanelMatmulParams& p) {
+  if (p.n <= kStreamedRows) return multiply_streams<V, Format>(p);
   const int64_t stride = Format::panel_bytes(p.k);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) {
-    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(p, panel, 1, p.panels + panel * stride, stride);
   }
   for (; panel < p.panel_end; ++panel) {
-    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, 1, p.panels + panel * stride, stride);
   }
 }
 
@@ -190,12 +210,12 @@ struct Unpacked {
 // tile of panels where there are many.
 template <class V, class Format>
 struct PackedProduct {
-  static constexpr int kDirectRows = 3;
   using Whole = Unpacked<V, Format::kGroup, Format::kHasMin>;
 
   static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
 
   static void multiply(const PanelMatmulParams& p) {
+    if (p.n <= kStreamedRows) return multiply_streams<V, Format>(p);
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
       multiply_some<V::kTilePanels>(p, panel);
@@ -207,11 +227,10 @@ struct PackedProduct {
   static void multiply_some(const PanelMatmulParams& p, int64_t panel) {
     const int64_t stride = Format::panel_bytes(p.k);
     const uint8_t* first = p.panels + panel * stride;
-    if (p.n <= kDirectRows) return multiply_panels<V, Format, kPanels, kDirectRows>(p, panel, first, stride);
     const int64_t whole = Whole::panel_bytes(p.k);
     for (int i = 0; i < kPanels; ++i)
       Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
-    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole);
+    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, 1, p.scratch, whole);
   }
 };
 

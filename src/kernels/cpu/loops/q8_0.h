@@ -1,4 +1,5 @@
-// Q8_0 in a panel: (nb, 8, rows, 4) bytes, then (nb, rows) scales in float16. As many bytes as in the file.
+// Q8_0 in a panel: groups of blocks whose scales fill 64 bytes, each group's (blocks, 8, rows, 4) bytes
+// before its (blocks, rows) scales in float16: one stream through memory. As many bytes as in the file.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +17,16 @@ struct PanelQ8_0 {
   static constexpr bool kHasMin = false;
   static constexpr int kOffset = 128;
   static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
+  static constexpr int64_t kScaleBytes = 2 * V::kLanes;
+  static constexpr int64_t kBlocksPerGroup = 64 / kScaleBytes;
+  static constexpr int64_t kGroupBytes = kBlocksPerGroup * kBlockBytes + 64;
 
-  static int64_t panel_bytes(int64_t k) {
-    const int64_t nb = k / kBlock;
-    return (nb * (kBlockBytes + 2 * V::kLanes) + 63) / 64 * 64;
-  }
+  static int64_t panel_bytes(int64_t k) { return (k / kBlock * (kBlockBytes + kScaleBytes) + 63) / 64 * 64; }
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int quad) {
-    return V::load_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes);
+    return V::load_bytes(panel + block_offset(b) + quad * 4 * V::kLanes);
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return V::load_f16(reinterpret_cast<const uint16_t*>(panel + nb * kBlockBytes) + b * V::kLanes);
+    return V::load_f16(reinterpret_cast<const uint16_t*>(panel + scale_offset(nb, b)));
   }
 
   static void pack(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
@@ -33,8 +34,8 @@ struct PanelQ8_0 {
     // Where weights are unsigned, 128 stands for 0.
     constexpr uint32_t kFlip = V::kUnsignedWeights ? 0x80808080u : 0u;
     for (int64_t b = 0; b < nb; ++b) {
-      uint8_t* quads = panel + b * kBlockBytes;
-      uint8_t* scales = panel + nb * kBlockBytes + b * 2 * V::kLanes;
+      uint8_t* quads = panel + block_offset(b);
+      uint8_t* scales = panel + scale_offset(nb, b);
       for (int64_t row = 0; row < V::kLanes; ++row) {
         BlockQ8_0 block = {};
         if (row < n_rows)
@@ -48,6 +49,17 @@ struct PanelQ8_0 {
         }
       }
     }
+  }
+
+ private:
+  static int64_t block_offset(int64_t b) {
+    return b / kBlocksPerGroup * kGroupBytes + b % kBlocksPerGroup * kBlockBytes;
+  }
+  // The last group may have fewer blocks.
+  static int64_t scale_offset(int64_t nb, int64_t b) {
+    const int64_t first = b / kBlocksPerGroup * kBlocksPerGroup;
+    const int64_t blocks = nb - first < kBlocksPerGroup ? nb - first : kBlocksPerGroup;
+    return first / kBlocksPerGroup * kGroupBytes + blocks * kBlockBytes + b % kBlocksPerGroup * kScaleBytes;
   }
 };
 

@@ -9,6 +9,28 @@
 namespace inferno::kernels {
 namespace {
 
+// fn(i, lanes) for each vector of n elements from i = 0 on: `lanes` is a constant but for the last.
+template <class V, class Fn>
+inline __attribute__((always_inline)) void for_vectors(int64_t n, const Fn& fn) {
+  int64_t i = 0;
+  for (; n - i >= V::kLanes; i += V::kLanes) fn(i, V::kLanes);
+  if (i < n) fn(i, n - i);
+}
+
+// Masks cost: whole vectors do without.
+template <class V>
+inline __attribute__((always_inline)) typename V::F load_lanes(const float* p, int64_t lanes) {
+  return lanes == V::kLanes ? V::load(p) : V::load(p, lanes);
+}
+template <class V>
+inline __attribute__((always_inline)) void store_lanes(float* p, typename V::F x, int64_t lanes) {
+  if (lanes == V::kLanes) {
+    V::store(p, x);
+  } else {
+    V::store(p, x, lanes);
+  }
+}
+
 template <class V>
 void rms_norm_rows(const RmsNormParams& p) {
   using F = typename V::F;
@@ -30,10 +52,10 @@ void rms_norm_rows(const RmsNormParams& p) {
     }
     const float total = V::sum(V::add(V::add(sums[0], sums[1]), V::add(sums[2], sums[3])));
     const F scale = V::set(1.0f / __builtin_sqrtf(total / static_cast<float>(p.dim) + p.eps));
-    for (i = 0; i < p.dim; i += V::kLanes) {
-      const int64_t n = p.dim - i < V::kLanes ? p.dim - i : V::kLanes;
-      V::store(y + i, V::mul(V::mul(V::load(x + i, n), scale), V::load(p.w + i, n)), n);
-    }
+    for_vectors<V>(p.dim, [&](int64_t j, int64_t lanes) {
+      const F scaled = V::mul(load_lanes<V>(x + j, lanes), scale);
+      store_lanes<V>(y + j, V::mul(scaled, load_lanes<V>(p.w + j, lanes)), lanes);
+    });
   }
 }
 
@@ -76,9 +98,8 @@ template <class V>
 void act_mul_rows(const ActMulParams& p) {
   using F = typename V::F;
   const F one = V::set(1.0f);
-  for (int64_t i = 0; i < p.n; i += V::kLanes) {
-    const int64_t n = p.n - i < V::kLanes ? p.n - i : V::kLanes;
-    const F x = V::load(p.gate + i, n);
+  for_vectors<V>(p.n, [&](int64_t i, int64_t lanes) {
+    const F x = load_lanes<V>(p.gate + i, lanes);
     F t = x;
     if (p.activation == Activation::kGeluTanh) {
       // 0.5 (1 + tanh(u)) = 1 / (1 + e^-2u)
@@ -86,16 +107,15 @@ void act_mul_rows(const ActMulParams& p) {
       t = V::mul(V::add(x, cubic), V::set(1.5957691216057308f));
     }
     const F activated = V::div(x, V::add(one, exp<V>(V::sub(V::zero(), t))));
-    V::store(p.y + i, V::mul(activated, V::load(p.up + i, n)), n);
-  }
+    store_lanes<V>(p.y + i, V::mul(activated, load_lanes<V>(p.up + i, lanes)), lanes);
+  });
 }
 
 template <class V>
 void add_rows(const AddParams& p) {
-  for (int64_t i = 0; i < p.n; i += V::kLanes) {
-    const int64_t n = p.n - i < V::kLanes ? p.n - i : V::kLanes;
-    V::store(p.x + i, V::add(V::load(p.x + i, n), V::load(p.y + i, n)), n);
-  }
+  for_vectors<V>(p.n, [&](int64_t i, int64_t lanes) {
+    store_lanes<V>(p.x + i, V::add(load_lanes<V>(p.x + i, lanes), load_lanes<V>(p.y + i, lanes)), lanes);
+  });
 }
 
 // Plain loops: the compiler finds the lanes.
