@@ -41,7 +41,7 @@ void run(model::Model& model, DType kv_type) {
       require(sample.error().code == ErrorCode::kRuntime);
       require_one_line(sample.error());
     } else {
-      require(sample->token_id >= 0 && sample->token_id < vocab);
+      require(*sample >= 0 && *sample < vocab);
     }
   }
 }
