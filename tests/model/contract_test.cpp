@@ -123,7 +123,7 @@ class QuantizedContract : public testing::TestWithParam<const kernels::CpuIsa*> 
     EXPECT_TRUE(file.ok());
     auto backend = backend::create_backend("parallel", {.threads = threads});
     EXPECT_TRUE(backend.ok());
-    return std::move(*model::load_from_gguf(std::move(*file), *backend));
+    return *model::load_from_gguf(std::move(*file), *backend);
   }
 
   const test::ForcedIsa forced_{GetParam()->name};
