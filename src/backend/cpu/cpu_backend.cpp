@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <span>
 
-#include "backend/ceilings.h"
 #include "backend/cost.h"
 #include "backend/cpu/cpu_weight.h"
-#include "backend/host_memory.h"
+#include "backend/host_backend.h"
 #include "base/cpu_topology.h"
 #include "base/thread_team.h"
 #include "kernels/reference/reference.h"
@@ -33,44 +31,25 @@ struct Product {
 };
 const Weight kNoBias;
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public HostBackend {
  public:
   CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads)
       : name_(std::move(name)), isa_(isa), kernels_(kernels_of(isa)), team_(n_threads, cpu_topology().cpus) {}
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
-  Result<Buffer> alloc(size_t bytes) override { return alloc_host(bytes); }
-  Status upload(void* device, const void* host, size_t bytes) override {
-    std::memcpy(device, host, bytes);
-    return {};
-  }
-  Status download(void* host, const void* device, size_t bytes) override {
-    std::memcpy(host, device, bytes);
-    return {};
-  }
   bool copies_weights() const override { return true; }
   int64_t kv_block_multiple() const override { return kernels::kKeyTile; }
 
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
+    if (use == WeightUse::kVector) return load_vector(tensor);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
-    if (use == WeightUse::kVector) {
-      TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
-      reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()),
-                            tensor.n_elements());
-      weight.dtype = DType::kF32;
-      const auto owner = std::make_shared<Buffer>(std::move(buffer));
-      weight.data = std::shared_ptr<const void>(owner, owner->data());
-      return weight;
-    }
-    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_));
+    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, *this));
     if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
     return weight;
   }
-
-  Result<Ceilings> measure_ceilings() override { return measure_cpu_ceilings(); }
 
  protected:
   BatchView do_begin_forward(const BatchView& host_batch) override {
@@ -226,8 +205,6 @@ class CpuBackend final : public Backend {
   }
 
  private:
-  static const float* vector_of(const Weight& w) { return static_cast<const float*>(w.data.get()); }
-
   // fn(row, n) for all rows, in blocks by the threads where there are many.
   template <class Fn>
   void for_row_blocks(int64_t n, const Fn& fn) {

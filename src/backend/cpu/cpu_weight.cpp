@@ -1,11 +1,10 @@
 #include "backend/cpu/cpu_weight.h"
 
-#include "backend/host_memory.h"
-
 namespace inferno::backend {
 
 Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
-                                                     const CpuKernels& kernels, ThreadTeam& team) {
+                                                     const CpuKernels& kernels, ThreadTeam& team,
+                                                     HostBackend& memory) {
   auto matrix = std::make_shared<CpuMatrix>();
   matrix->rows = tensor.as<const uint8_t>();
   matrix->row_bytes = static_cast<int64_t>(row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols())));
@@ -14,7 +13,7 @@ Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, Weigh
   matrix->kernel = kernel;
   matrix->n_panels = (tensor.rows() + kernel.rows - 1) / kernel.rows;
   const int64_t panel_bytes = kernel.panel_bytes(tensor.cols());
-  TRY_ASSIGN(matrix->panels, alloc_host(static_cast<size_t>(matrix->n_panels * panel_bytes)));
+  TRY_ASSIGN(matrix->panels, memory.alloc(static_cast<size_t>(matrix->n_panels * panel_bytes)));
   auto* panels = static_cast<uint8_t*>(matrix->panels.data());
   constexpr int64_t kPanelsPerTurn = 8;
   team.run((matrix->n_panels + kPanelsPerTurn - 1) / kPanelsPerTurn, [&](int64_t turn, unsigned) {

@@ -6,6 +6,7 @@
 
 #include "backend/args.h"
 #include "backend/cpu_isa.h"
+#include "backend/host_backend.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "tensor/tensor.h"
@@ -13,8 +14,8 @@
 namespace inferno::backend {
 
 struct CpuMatrix {
-  const uint8_t* rows =
-      nullptr;  // as they lie in the file: looked up, and multiplied where there are no panels
+  // As they lie in the file: looked up, and multiplied where there are no panels.
+  const uint8_t* rows = nullptr;
   int64_t row_bytes = 0;
   kernels::PanelMatmul kernel;  // rows == 0: none for this type
   Buffer panels;
@@ -28,6 +29,7 @@ inline const CpuMatrix& matrix_of(const Weight& weight) {
 // Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no
 // memory for them.
 Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
-                                                     const CpuKernels& kernels, ThreadTeam& team);
+                                                     const CpuKernels& kernels, ThreadTeam& team,
+                                                     HostBackend& memory);
 
 }  // namespace inferno::backend

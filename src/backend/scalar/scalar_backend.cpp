@@ -1,9 +1,6 @@
 #include "backend/scalar/scalar_backend.h"
 
-#include <cstring>
-
-#include "backend/ceilings.h"
-#include "backend/host_memory.h"
+#include "backend/host_backend.h"
 #include "kernels/reference/reference.h"
 
 namespace inferno::backend {
@@ -11,39 +8,17 @@ namespace {
 
 namespace reference = kernels::reference;
 
-class ScalarBackend final : public Backend {
+class ScalarBackend final : public HostBackend {
  public:
   DeviceInfo info() const override { return {"scalar", "CPU", "none (plain loops)", 1, DType::kF32}; }
 
-  Result<Buffer> alloc(size_t bytes) override { return alloc_host(bytes); }
-
-  Status upload(void* device, const void* host, size_t bytes) override {
-    std::memcpy(device, host, bytes);
-    return {};
-  }
-
-  Status download(void* host, const void* device, size_t bytes) override {
-    std::memcpy(host, device, bytes);
-    return {};
-  }
-
   // Matrices are read where they lie in the file; vectors become F32.
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
+    if (use == WeightUse::kVector) return load_vector(tensor);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
-    if (use != WeightUse::kVector || tensor.dtype == DType::kF32) {
-      weight.data = std::shared_ptr<const void>(tensor.data, [](const void*) {});
-      return weight;
-    }
-    TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
-    reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()), tensor.n_elements());
-    weight.dtype = DType::kF32;
-    auto owner = std::make_shared<Buffer>(std::move(buffer));
-    weight.data = std::shared_ptr<const void>(owner, owner->data());
+    weight.data = std::shared_ptr<const void>(tensor.data, [](const void*) {});
     return weight;
   }
-
-  // This backend uses one thread; the machine's ceilings are those of all.
-  Result<Ceilings> measure_ceilings() override { return measure_cpu_ceilings(); }
 
  protected:
   BatchView do_begin_forward(const BatchView& host_batch) override { return host_batch; }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/loops/panel_int8.h"
+#include "kernels/cpu/loops/panel.h"
 
 namespace inferno::kernels {
 namespace {
@@ -73,17 +73,7 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
       for (int i = 0; i < kPanels; ++i) y[i][t] = V::fma(w[i], xj, y[i][t]);
     }
   }
-#pragma GCC unroll 4
-  for (int i = 0; i < kPanels; ++i) {
-    const int64_t row = (panel + i * step) * V::kLanes;
-    const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
-    const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
-#pragma GCC unroll 8
-    for (int t = 0; t < kRows; ++t) {
-      const F sum = p.bias == nullptr ? y[i][t] : V::add(y[i][t], bias);
-      V::store(p.y + (r + t) * p.m + row, sum, n);
-    }
-  }
+  store_outputs<V>(p, y, panel, step, r);
 }
 
 template <class V, class Element, int kPanels, int kRows>

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/params.h"
+#include "kernels/cpu/loops/panel.h"
 
 namespace inferno::kernels {
 namespace {
@@ -95,17 +95,7 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
       }
     }
   }
-#pragma GCC unroll 4
-  for (int i = 0; i < kPanels; ++i) {
-    const int64_t row = (panel + i * step) * V::kLanes;
-    const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
-    const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
-#pragma GCC unroll 8
-    for (int t = 0; t < kRows; ++t) {
-      const F sum = p.bias == nullptr ? y[i][t] : V::add(y[i][t], bias);
-      V::store(p.y + (r + t) * p.m + row, sum, n);
-    }
-  }
+  store_outputs<V>(p, y, panel, step, r);
 }
 
 // The rows that are left, fewer than kRows + 1, in one tile.
@@ -131,11 +121,7 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, int64_t step, co
   multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, step, r);
 }
 
-// Up to so many rows of activations the product is as fast as memory gives the weights. It gives more to
-// several streams, each of panels one after the other, than to one.
-constexpr int64_t kStreamedRows = 3;
-constexpr int kStreams = 4;
-
+// Few rows of activations.
 template <class V, class Format>
 void multiply_streams(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);

@@ -1,0 +1,44 @@
+#include "backend/host_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "backend/ceilings.h"
+#include "base/text.h"
+#include "kernels/reference/reference.h"
+
+namespace inferno::backend {
+
+Result<Buffer> HostBackend::alloc(size_t bytes) {
+  constexpr size_t kAlignment = 64;
+  void* data = ::operator new (std::max<size_t>(bytes, 1), std::align_val_t{kAlignment}, std::nothrow);
+  if (data == nullptr) {
+    return make_error(ErrorCode::kResource, "out of memory: {} were asked for", human_bytes(bytes));
+  }
+  return Buffer(data, bytes, [](void* p) { ::operator delete (p, std::align_val_t{kAlignment}); });
+}
+
+Status HostBackend::upload(void* device, const void* host, size_t bytes) {
+  std::memcpy(device, host, bytes);
+  return {};
+}
+
+Status HostBackend::download(void* host, const void* device, size_t bytes) {
+  std::memcpy(host, device, bytes);
+  return {};
+}
+
+Result<Ceilings> HostBackend::measure_ceilings() {
+  return measure_cpu_ceilings();
+}
+
+Result<Weight> HostBackend::load_vector(const Tensor& tensor) {
+  TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
+  kernels::reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()),
+                                 tensor.n_elements());
+  const auto owner = std::make_shared<Buffer>(std::move(buffer));
+  return Weight{DType::kF32, tensor.rows(), tensor.cols(), std::shared_ptr<const void>(owner, owner->data())};
+}
+
+}  // namespace inferno::backend

@@ -1,0 +1,24 @@
+// What the backends that compute on the CPU share: memory, vectors, ceilings.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace inferno::backend {
+
+class HostBackend : public Backend {
+ public:
+  // 64-byte aligned, uninitialized.
+  Result<Buffer> alloc(size_t bytes) override;
+  Status upload(void* device, const void* host, size_t bytes) override;
+  Status download(void* host, const void* device, size_t bytes) override;
+  // Of the whole machine, however many threads the backend uses.
+  Result<Ceilings> measure_ceilings() override;
+
+ protected:
+  // A norm or bias in F32.
+  Result<Weight> load_vector(const Tensor& tensor);
+
+  static const float* vector_of(const Weight& w) { return static_cast<const float*>(w.data.get()); }
+};
+
+}  // namespace inferno::backend

@@ -1,0 +1,37 @@
+// What products of weights in panels have in common, whatever the weights are.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/params.h"
+
+namespace inferno::kernels {
+namespace {
+
+// Up to so many rows of activations the product is as fast as memory gives the weights. It gives more to
+// several streams, each of panels one after the other, than to one (docs/decisions/001-q8_0-panels.md).
+constexpr int64_t kStreamedRows = 3;
+constexpr int kStreams = 4;
+
+// The outputs of kPanels panels, from number `panel` on by `step`, and kRows rows of activations, from row r
+// on.
+template <class V, int kPanels, int kRows>
+inline __attribute__((always_inline)) void store_outputs(const PanelMatmulParams& p,
+                                                         const typename V::F (&y)[kPanels][kRows],
+                                                         int64_t panel, int64_t step, int64_t r) {
+  using F = typename V::F;
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) {
+    const int64_t row = (panel + i * step) * V::kLanes;
+    const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
+    const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      const F sum = p.bias == nullptr ? y[i][t] : V::add(y[i][t], bias);
+      V::store(p.y + (r + t) * p.m + row, sum, n);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace inferno::kernels
