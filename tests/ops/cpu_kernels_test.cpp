@@ -1,6 +1,7 @@
 // The loops that measure the machine's ceilings do what they are counted for, on every ISA that is here.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -50,6 +51,17 @@ TEST_P(PeakLoopTest, DoesTheWorkThatItCounts) {
 
 INSTANTIATE_TEST_SUITE_P(On, PeakLoopTest, testing::ValuesIn(peak_loops()),
                          [](const testing::TestParamInfo<NamedLoop>& tested) { return tested.param.name; });
+
+// What is not here is not tested, and the summary of a test run is to say so.
+TEST(CpuIsas, ThoseOfThisBuildAreHere) {
+  const std::vector<const CpuIsa*> here = backend::available_isas(cpu_features());
+  std::string missing;
+  for (const CpuIsa& isa : kernels::cpu_isas()) {
+    if (isa.table != nullptr && std::find(here.begin(), here.end(), &isa) == here.end())
+      missing += std::string(" ") + isa.name;
+  }
+  if (!missing.empty()) GTEST_SKIP() << "not tested, as this CPU lacks them:" << missing;
+}
 
 class CpuKernelsTest : public testing::TestWithParam<const CpuIsa*> {
  protected:

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "ops/format_oracle.h"
 #include "ops/op_case.h"
 #include "support/canary.h"
+#include "tensor/quant_blocks.h"
 
 namespace inferno::test {
 namespace {
@@ -137,16 +140,31 @@ TEST_P(MatmulTest, NothingIsWrittenForNoRows) {
 }
 
 TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {
-  MatmulCase c(DType::kF32, 3, 9, 40, false);
-  const std::vector<float> clean = c.run(ops());
-  c.x[40 + 7] = NAN;
-  const std::vector<float> y = c.run(ops());
-  for (size_t i = 0; i < y.size(); ++i) {
-    if (i / 9 == 1) {
-      EXPECT_TRUE(std::isnan(y[i])) << i;
-    } else {
-      EXPECT_EQ(y[i], clean[i]) << i;
+  for (const DType dtype : {DType::kF32, DType::kQ8_0, DType::kQ6_K}) {
+    MatmulCase c(dtype, 3, 9, 256, false);
+    SCOPED_TRACE(c.describe());
+    const std::vector<float> clean = c.run(ops());
+    c.x[256 + 7] = NAN;
+    const std::vector<float> y = c.run(ops());
+    for (size_t i = 0; i < y.size(); ++i) {
+      if (i / 9 == 1) {
+        EXPECT_TRUE(std::isnan(y[i])) << i;
+      } else {
+        EXPECT_EQ(y[i], clean[i]) << i;
+      }
     }
+  }
+}
+
+// No sum of products of bytes on the way may leave its type.
+TEST_P(MatmulTest, TheLargestBytesFit) {
+  MatmulCase c(DType::kQ8_0, 7, 19, 96, false);
+  BlockQ8_0 block = {0x3c00, {}};
+  std::fill(std::begin(block.qs), std::end(block.qs), int8_t{-128});
+  for (size_t at = 0; at < c.w.size(); at += sizeof block) std::memcpy(c.w.data() + at, &block, sizeof block);
+  for (const float x : {1.0f, -1.0f}) {
+    std::fill(c.x.begin(), c.x.end(), x);
+    for (const float y : c.run(ops())) EXPECT_NEAR(y, -128.0f * 96.0f * x, 0.01f);
   }
 }
 

@@ -113,16 +113,13 @@ struct Avx2Vector {
     _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
   }
   static void store_bytes(uint8_t* p, I x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x); }
-  static I and_bytes(I x, int8_t bits) { return _mm256_and_si256(x, _mm256_set1_epi8(bits)); }
+  template <int kShift, int kMask>
+  static I byte_field(I x) {
+    if constexpr (kShift > 0) x = _mm256_srli_epi16(x, kShift);
+    return _mm256_and_si256(x, _mm256_set1_epi8(kMask));
+  }
   static I add_bytes(I x, int value) {
     return _mm256_add_epi8(x, _mm256_set1_epi8(static_cast<char>(value)));
-  }
-  static I sub_bytes(I x, int value) {
-    return _mm256_sub_epi8(x, _mm256_set1_epi8(static_cast<char>(value)));
-  }
-  template <int kBits>
-  static I shift_right_i16(I x) {
-    return _mm256_srli_epi16(x, kBits);
   }
   template <int kBits>
   static I shift_left_i16(I x) {
@@ -153,7 +150,7 @@ struct Avx2Vector {
 
   // Signed bytes: the product of magnitudes (at most 128 * 127) with the sign at the other factor, so that
   // the sum of two stays below 2^15.
-  static constexpr bool kUnsignedWeights = false;
+  static constexpr int kLargestOffset = 0;
   static I dot(I sum, I w, I x) {
     const I pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));

@@ -102,16 +102,13 @@ struct Avx512Vector {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
   }
   static void store_bytes(uint8_t* p, I x) { _mm512_storeu_si512(p, x); }
-  static I and_bytes(I x, int8_t mask) { return _mm512_and_si512(x, _mm512_set1_epi8(mask)); }
+  template <int kShift, int kMask>
+  static I byte_field(I x) {
+    if constexpr (kShift > 0) x = _mm512_srli_epi16(x, kShift);
+    return _mm512_and_si512(x, _mm512_set1_epi8(kMask));
+  }
   static I add_bytes(I x, int value) {
     return _mm512_add_epi8(x, _mm512_set1_epi8(static_cast<char>(value)));
-  }
-  static I sub_bytes(I x, int value) {
-    return _mm512_sub_epi8(x, _mm512_set1_epi8(static_cast<char>(value)));
-  }
-  template <int kBits>
-  static I shift_right_i16(I x) {
-    return _mm512_srli_epi16(x, kBits);
   }
   template <int kBits>
   static I shift_left_i16(I x) {

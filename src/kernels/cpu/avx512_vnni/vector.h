@@ -7,7 +7,7 @@ namespace inferno::kernels {
 namespace {
 
 struct Avx512VnniVector : Avx512Vector {
-  static constexpr bool kUnsignedWeights = true;
+  static constexpr int kLargestOffset = 128;
   static I dot(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
 };
 

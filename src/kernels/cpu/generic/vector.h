@@ -125,16 +125,14 @@ struct GenericVector {
     for (int64_t i = 0; i < kLanes; ++i)
       p[i] = static_cast<int8_t>(x[i] < -128 ? -128 : x[i] > 127 ? 127 : x[i]);
   }
-  static I and_bytes(I x, int8_t mask) { return bits<I>(static_cast<Bytes>(bits<Bytes>(x) & mask)); }
+  // (x >> kShift) & kMask of each byte.
+  template <int kShift, int kMask>
+  static I byte_field(I x) {
+    const auto shifted = bits<Bytes>(static_cast<Shorts>(bits<Shorts>(x) >> kShift));
+    return bits<I>(static_cast<Bytes>(shifted & static_cast<int8_t>(kMask)));
+  }
   static I add_bytes(I x, int value) {
     return bits<I>(static_cast<Bytes>(bits<Bytes>(x) + static_cast<int8_t>(value)));
-  }
-  static I sub_bytes(I x, int value) {
-    return bits<I>(static_cast<Bytes>(bits<Bytes>(x) - static_cast<int8_t>(value)));
-  }
-  template <int kBits>
-  static I shift_right_i16(I x) {
-    return bits<I>(static_cast<Shorts>(bits<Shorts>(x) >> kBits));
   }
   template <int kBits>
   static I shift_left_i16(I x) {
@@ -160,7 +158,8 @@ struct GenericVector {
     return set_i32(bytes);
   }
 
-  static constexpr bool kUnsignedWeights = false;
+  // The largest of the formats' offsets that stays in the bytes of weights: 128 where they are unsigned.
+  static constexpr int kLargestOffset = 0;
   static I dot(I sum, I w, I x) {
     const Bytes a = bits<Bytes>(w);
     const Bytes b = bits<Bytes>(x);

@@ -1,8 +1,10 @@
-// How panels keep fewer than eight bits: for each block of 32 elements (L = V::kLanes rows)
-//   four bits  (4, L, 4) bytes: elements 4 g .. 4 g + 3 in the low nibbles of quad g, those 16 later in the
-//   high two bits   (2, L, 4) bytes: quad g in the bit pairs g % 4 of quad g / 4 one bit    (8, L, 4) bits:
-//   quad after quad, a row's four elements side by side
-// put_… write a row's block of values q[32]; get_… give quad g of all rows, one value in a byte.
+// How panels keep fewer than eight bits: for the eight vectors that each block of 32 elements is
+// (Products::place())
+//   four bits  four vectors: vector g in their low nibbles, vector 4 + g in the high ones
+//   two bits   two vectors: vector g in the bit pairs g % 4 of vector g / 4
+//   one bit    vector g in the bits from 4 g L on, where L = V::kLanes
+// put_… write a row's block of values q[32] where all bits are 0 before; get_… give vector g, one value in a
+// byte.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +22,36 @@ constexpr int64_t kPairBytes = 8 * V::kLanes;
 template <class V>
 constexpr int64_t kBitBytes = 4 * V::kLanes;
 
+// Four bytes at once.
+inline uint32_t load_four(const uint8_t* bytes) {
+  uint32_t four;
+  std::memcpy(&four, bytes, sizeof four);
+  return four;
+}
+inline void store_four(uint8_t* bytes, uint32_t four) {
+  std::memcpy(bytes, &four, sizeof four);
+}
+
 template <class V>
 void put_nibbles(uint8_t* block, int64_t row, const uint8_t* q) {
-  for (int64_t j = 0; j < 4; ++j) {
-    for (int64_t i = 0; i < 4; ++i) {
-      block[(j * V::kLanes + row) * 4 + i] = static_cast<uint8_t>(q[4 * j + i] | q[16 + 4 * j + i] << 4);
-    }
-  }
+  for (int64_t i = 0; i < 16; i += 4)
+    store_four(block + Products<V>::place(row, i), load_four(q + i) | load_four(q + 16 + i) << 4);
 }
 
 template <class V>
 typename V::I get_nibbles(const uint8_t* block, int g) {
   const typename V::I bytes = V::load_bytes(block + g % 4 * 4 * V::kLanes);
-  return V::and_bytes(g < 4 ? bytes : V::template shift_right_i16<4>(bytes), 0x0f);
+  return g < 4 ? V::template byte_field<0, 15>(bytes) : V::template byte_field<4, 15>(bytes);
 }
 
 template <class V>
 void put_pairs(uint8_t* block, int64_t row, const uint8_t* q) {
-  for (int64_t h = 0; h < 2; ++h) {
-    for (int64_t i = 0; i < 4; ++i) {
-      const uint8_t* first = q + h * 16 + i;
-      block[(h * V::kLanes + row) * 4 + i] =
-          static_cast<uint8_t>(first[0] | first[4] << 2 | first[8] << 4 | first[12] << 6);
-    }
+  constexpr int64_t kVector = 4 * V::kLanes;
+  for (int64_t i = 0; i < 32; i += 4) {
+    const int64_t place = Products<V>::place(row, i);
+    const int64_t g = place / kVector;
+    uint8_t* four = block + g / 4 * kVector + place % kVector;
+    store_four(four, load_four(four) | load_four(q + i) << g % 4 * 2);
   }
 }
 
@@ -51,23 +60,23 @@ typename V::I get_pairs(const uint8_t* block, int g) {
   const typename V::I bytes = V::load_bytes(block + g / 4 * 4 * V::kLanes);
   switch (g % 4) {
     case 0:
-      return V::and_bytes(bytes, 3);
+      return V::template byte_field<0, 3>(bytes);
     case 1:
-      return V::and_bytes(V::template shift_right_i16<2>(bytes), 3);
+      return V::template byte_field<2, 3>(bytes);
     case 2:
-      return V::and_bytes(V::template shift_right_i16<4>(bytes), 3);
+      return V::template byte_field<4, 3>(bytes);
     default:
-      return V::and_bytes(V::template shift_right_i16<6>(bytes), 3);
+      return V::template byte_field<6, 3>(bytes);
   }
 }
 
-// Where all bits are 0 before.
 template <class V>
 void put_bits(uint8_t* block, int64_t row, const uint8_t* q) {
-  for (int64_t g = 0; g < kQuads; ++g) {
-    const int bits = q[4 * g] | q[4 * g + 1] << 1 | q[4 * g + 2] << 2 | q[4 * g + 3] << 3;
-    uint8_t& byte = block[g * V::kLanes / 2 + row / 2];
-    byte = static_cast<uint8_t>(byte | bits << row % 2 * 4);
+  for (int64_t i = 0; i < 32; i += 4) {
+    const int bits = q[i] | q[i + 1] << 1 | q[i + 2] << 2 | q[i + 3] << 3;
+    const int64_t place = Products<V>::place(row, i);
+    uint8_t& byte = block[place / 8];
+    byte = static_cast<uint8_t>(byte | bits << place % 8);
   }
 }
 
@@ -99,13 +108,6 @@ typename V::I get_six_bits(const uint8_t* numbers, int64_t n, int64_t i) {
   const I high =
       V::shift_right_u32(V::load_u8(numbers + (n / 2 + i / 4) * V::kLanes), static_cast<int>(i % 4 * 2));
   return V::or_i32(V::and_i32(low, V::set_i32(15)), V::shift_left_u32(V::and_i32(high, V::set_i32(3)), 4));
-}
-
-// What bytes() of a format gives from values 0 … that stand for value - offset: as they are where weights are
-// unsigned, else shifted into place.
-template <class V, int kOffset>
-typename V::I offset_bytes(typename V::I q) {
-  return V::kUnsignedWeights || kOffset == 0 ? q : V::sub_bytes(q, kOffset);
 }
 
 template <class Block>

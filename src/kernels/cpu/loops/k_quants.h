@@ -116,11 +116,11 @@ struct PanelQ5_K : PanelWithMins<V, kNibbleBytes<V> + kBitBytes<V>> {
 template <class V>
 struct PanelQ6_K : SuperBlockPanel<V, kNibbleBytes<V> + kPairBytes<V>, 16 * V::kLanes, 1> {
   using Block = BlockQ6_K;
-  static constexpr int kGroup = 16, kOffset = 32;
+  static constexpr int kGroup = 16, kZero = 32, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* panel, int64_t nb, int64_t b, int g) {
     const typename V::I high = get_pairs<V>(panel + nb * kNibbleBytes<V> + b * kPairBytes<V>, g);
-    return offset_bytes<V, kOffset>(
+    return move_bytes<V, kOffset - kZero>(
         V::or_i32(get_nibbles<V>(panel + b * kNibbleBytes<V>, g), V::template shift_left_i16<4>(high)));
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int i) {
@@ -148,10 +148,10 @@ struct PanelQ6_K : SuperBlockPanel<V, kNibbleBytes<V> + kPairBytes<V>, 16 * V::k
 template <class V>
 struct PanelQ3_K : SuperBlockPanel<V, kPairBytes<V> + kBitBytes<V>, six_bit_bytes<V>(16), 1> {
   using Block = BlockQ3_K;
-  static constexpr int kGroup = 16, kOffset = 4;
+  static constexpr int kGroup = 16, kZero = 4, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* panel, int64_t nb, int64_t b, int g) {
-    return offset_bytes<V, kOffset>(
+    return move_bytes<V, kOffset - kZero>(
         V::or_i32(get_pairs<V>(panel + b * kPairBytes<V>, g),
                   get_bits<V>(panel + nb * kPairBytes<V> + b * kBitBytes<V>, g, 4)));
   }
@@ -219,7 +219,7 @@ struct PanelQ2_K : SuperBlockPanel<V, kPairBytes<V>, 16 * V::kLanes, 2> {
 template <class V>
 struct PanelIQ4_XS : SuperBlockPanel<V, kNibbleBytes<V>, six_bit_bytes<V>(8), 1> {
   using Block = BlockIQ4_XS;
-  static constexpr int kGroup = 32, kOffset = 128;
+  static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
     return get_codebook<V>(panel + b * kNibbleBytes<V>, g, kIq4Values);

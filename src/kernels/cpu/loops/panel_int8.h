@@ -1,11 +1,11 @@
-// Products of quantized weights in panels and activations in 8 bits. V is an ISA's vector with dot():
-// products of bytes, four neighbours summed in each int32 lane. A panel has as many rows as V has lanes.
+// Products of quantized weights in panels and activations in 8 bits, over an ISA's vector V and its Products.
+// A panel has as many rows as V has lanes.
 //
 // A Format is how a weight type lies in a panel:
 //   kGroup                       elements of a row that share a scale: 32 or 16
 //   kHasMin                      w = scale * q + min, else w = scale * q
 //   kOffset                      what bytes() adds to q
-//   bytes(panel, nb, b, g)       bytes 4 g .. 4 g + 3 of block b of every row
+//   bytes(panel, nb, b, g)       vector g of the eight that are block b of every row: see Products::place()
 //   scale(panel, nb, b, i)       scales of group i of block b, a lane per row; min() likewise
 // nb is the number of blocks of 32 in a row.
 #pragma once
@@ -13,21 +13,74 @@
 #include <cstdint>
 
 #include "kernels/cpu/loops/panel.h"
+#include "kernels/cpu/loops/products.h"
 
 namespace inferno::kernels {
 namespace {
 
 constexpr int64_t kBlock = 32;
-constexpr int64_t kQuads = kBlock / 4;
+constexpr int64_t kBlockVectors = kBlock / 4;
+
+// Of a format whose values are stored from 0 up, where `offset` stands for 0: what bytes() leaves for
+// start_of_sum() to take back, all of it or nothing.
+template <class V>
+constexpr int stored_offset(int offset) {
+  return offset <= V::kLargestOffset ? offset : 0;
+}
+
+template <class V, int kBy>
+typename V::I move_bytes(typename V::I q) {
+  if constexpr (kBy == 0) {
+    return q;
+  } else {
+    return V::add_bytes(q, kBy);
+  }
+}
 
 // What takes back the format's offset from a sum of products: -offset * sum of x.
 template <class V, int kOffset>
 typename V::I start_of_sum(int32_t minus_128_sums) {
-  if constexpr (kOffset == 0 || !V::kUnsignedWeights) {
+  if constexpr (kOffset == 0) {
     return V::zero_i32();
   } else {
     constexpr int kShift = __builtin_ctz(128 / kOffset);
     return V::template shift_right_i32<kShift>(V::set_i32(minus_128_sums));
+  }
+}
+
+// The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
+template <class V, class Format, int kPanels, int kRows>
+[[gnu::always_inline]] inline void multiply_group(
+    const uint8_t* const (&panels)[kPanels], int64_t nb, int64_t b, int group,
+    const int8_t* const (&q)[kRows], const int32_t* const (&x_sum)[kRows],
+    typename Products<V>::Sum (&sums)[kPanels][RowSums<V, kRows>::kSums]) {
+  using I = typename V::I;
+  using Rows = RowSums<V, kRows>;
+  constexpr int kVectors = Products<V>::kVectors;
+  constexpr int kGroups = kBlock / Format::kGroup;
+  constexpr int kSteps = Format::kGroup / 4 / kVectors;
+#pragma GCC unroll 8
+  for (int s = 0; s < Rows::kSums; ++s) {
+    const I first = start_of_sum<V, Format::kOffset>(x_sum[Rows::first(s)][b * kGroups + group]);
+    const I last = start_of_sum<V, Format::kOffset>(x_sum[Rows::last(s)][b * kGroups + group]);
+#pragma GCC unroll 4
+    for (int i = 0; i < kPanels; ++i) sums[i][s] = Products<V>::start(first, last);
+  }
+#pragma GCC unroll 8
+  for (int step = group * kSteps; step < (group + 1) * kSteps; ++step) {
+    I w[kPanels][kVectors];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPanels; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) w[i][v] = Format::bytes(panels[i], nb, b, step * kVectors + v);
+    }
+    const int64_t at = b * kBlock + step * kVectors * 4;
+#pragma GCC unroll 8
+    for (int s = 0; s < Rows::kSums; ++s) {
+      const auto x = Products<V>::load(q[Rows::first(s)] + at, q[Rows::last(s)] + at);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i) Products<V>::add(sums[i][s], w[i], x);
+    }
   }
 }
 
@@ -36,9 +89,7 @@ template <class V, class Format, int kPanels, int kRows>
 void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
                    int64_t step, int64_t r) {
   using F = typename V::F;
-  using I = typename V::I;
   constexpr int kGroups = kBlock / Format::kGroup;
-  constexpr int kQuadsPerGroup = static_cast<int>(kQuads) / kGroups;
   const int64_t nb = p.k / kBlock;
   const int8_t* q[kRows];
   const float* x_scale[kRows];
@@ -55,32 +106,16 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
   for (int64_t b = 0; b < nb; ++b) {
 #pragma GCC unroll 2
     for (int group = 0; group < kGroups; ++group) {
-      I sums[kPanels][kRows];
-#pragma GCC unroll 8
-      for (int t = 0; t < kRows; ++t) {
-        const I start = start_of_sum<V, Format::kOffset>(x_sum[t][b * kGroups + group]);
-#pragma GCC unroll 4
-        for (int i = 0; i < kPanels; ++i) sums[i][t] = start;
-      }
-#pragma GCC unroll 8
-      for (int quad = group * kQuadsPerGroup; quad < (group + 1) * kQuadsPerGroup; ++quad) {
-        I w[kPanels];
-#pragma GCC unroll 4
-        for (int i = 0; i < kPanels; ++i) w[i] = Format::bytes(panels[i], nb, b, quad);
-#pragma GCC unroll 8
-        for (int t = 0; t < kRows; ++t) {
-          const I x = V::repeat4(q[t] + b * kBlock + quad * 4);
-#pragma GCC unroll 4
-          for (int i = 0; i < kPanels; ++i) sums[i][t] = V::dot(sums[i][t], w[i], x);
-        }
-      }
+      typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
+      multiply_group<V, Format>(panels, nb, b, group, q, x_sum, sums);
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) {
         const F w_scale = Format::scale(panels[i], nb, b, group);
 #pragma GCC unroll 8
         for (int t = 0; t < kRows; ++t) {
           const F scale = V::mul(w_scale, V::set(x_scale[t][b]));
-          y[i][t] = V::fma(V::to_float(sums[i][t]), scale, y[i][t]);
+          const auto sum = Products<V>::total(sums[i][t / Products<V>::kRows], t % Products<V>::kRows);
+          y[i][t] = V::fma(V::to_float(sum), scale, y[i][t]);
         }
         if constexpr (Format::kHasMin) {
           const F w_min = Format::min(panels[i], nb, b, group);
@@ -148,13 +183,13 @@ void multiply_bytes(const PanelMatmulParams& p) {
   }
 }
 
-// What a panel of any format is unpacked to for many rows of activations: (nb, 8, rows, 4) bytes, then
+// What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
 // float32 scales and, where there are, minimums: (nb, groups, rows).
 template <class V, int kGroupElements, bool kMin>
 struct Unpacked {
   static constexpr int kGroup = kGroupElements;
   static constexpr bool kHasMin = kMin;
-  static constexpr int kOffset = kMin ? 0 : 128;
+  static constexpr int kOffset = kMin ? 0 : stored_offset<V>(128);
   static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
   static constexpr int64_t kGroups = kBlock / kGroup;
 
@@ -162,8 +197,8 @@ struct Unpacked {
     return k / kBlock *
            (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
   }
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int quad) {
-    return V::load_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes);
+  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
+    return V::load_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes);
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int i) {
     return V::load(reinterpret_cast<const float*>(panel + nb * kBlockBytes) + (b * kGroups + i) * V::kLanes);
@@ -177,11 +212,9 @@ struct Unpacked {
     auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
     for (int64_t b = 0; b < nb; ++b) {
 #pragma GCC unroll 8
-      for (int quad = 0; quad < kQuads; ++quad) {
-        typename V::I q = Format::bytes(from, nb, b, quad);
-        if constexpr (V::kUnsignedWeights && kOffset != Format::kOffset)
-          q = V::add_bytes(q, kOffset - Format::kOffset);
-        V::store_bytes(panel + b * kBlockBytes + quad * 4 * V::kLanes, q);
+      for (int g = 0; g < kBlockVectors; ++g) {
+        const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(from, nb, b, g));
+        V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
       }
       for (int i = 0; i < kGroups; ++i) {
         V::store(scales + (b * kGroups + i) * V::kLanes, Format::scale(from, nb, b, i));

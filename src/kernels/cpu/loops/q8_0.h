@@ -1,4 +1,4 @@
-// Q8_0 in a panel: groups of blocks whose scales fill 64 bytes, each group's (blocks, 8, rows, 4) bytes
+// Q8_0 in a panel: groups of blocks whose scales fill 64 bytes, the vectors of each group's blocks
 // before its (blocks, rows) scales in float16: one stream through memory. As many bytes as in the file.
 #pragma once
 
@@ -15,15 +15,15 @@ template <class V>
 struct PanelQ8_0 {
   static constexpr int kGroup = 32;
   static constexpr bool kHasMin = false;
-  static constexpr int kOffset = 128;
+  static constexpr int kOffset = stored_offset<V>(128);
   static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
   static constexpr int64_t kScaleBytes = 2 * V::kLanes;
   static constexpr int64_t kBlocksPerGroup = 64 / kScaleBytes;
   static constexpr int64_t kGroupBytes = kBlocksPerGroup * kBlockBytes + 64;
 
   static int64_t panel_bytes(int64_t k) { return (k / kBlock * (kBlockBytes + kScaleBytes) + 63) / 64 * 64; }
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int quad) {
-    return V::load_bytes(panel + block_offset(b) + quad * 4 * V::kLanes);
+  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
+    return V::load_bytes(panel + block_offset(b) + g * 4 * V::kLanes);
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
     return V::load_f16(reinterpret_cast<const uint16_t*>(panel + scale_offset(nb, b)));
@@ -31,21 +31,20 @@ struct PanelQ8_0 {
 
   static void pack(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
     const int64_t nb = k / kBlock;
-    // Where weights are unsigned, 128 stands for 0.
-    constexpr uint32_t kFlip = V::kUnsignedWeights ? 0x80808080u : 0u;
+    constexpr uint32_t kFlip = kOffset == 128 ? 0x80808080u : 0u;
     for (int64_t b = 0; b < nb; ++b) {
-      uint8_t* quads = panel + block_offset(b);
+      uint8_t* vectors = panel + block_offset(b);
       uint8_t* scales = panel + scale_offset(nb, b);
       for (int64_t row = 0; row < V::kLanes; ++row) {
         BlockQ8_0 block = {};
         if (row < n_rows)
           std::memcpy(&block, w + row * stride + b * static_cast<int64_t>(sizeof block), sizeof block);
         std::memcpy(scales + row * 2, &block.d, 2);
-        for (int64_t quad = 0; quad < kQuads; ++quad) {
-          uint32_t bytes;
-          std::memcpy(&bytes, block.qs + quad * 4, 4);
-          bytes ^= kFlip;
-          std::memcpy(quads + (quad * V::kLanes + row) * 4, &bytes, 4);
+        for (int64_t i = 0; i < kBlock; i += 4) {
+          uint32_t four;
+          std::memcpy(&four, block.qs + i, 4);
+          four ^= kFlip;
+          std::memcpy(vectors + Products<V>::place(row, i), &four, 4);
         }
       }
     }

@@ -59,6 +59,11 @@ void rms_norm_rows(const RmsNormParams& p) {
   }
 }
 
+// Modulo 2^32, as a NaN's q may be the smallest int32.
+inline int32_t minus_128_times(int32_t sum) {
+  return static_cast<int32_t>(0u - 128u * static_cast<uint32_t>(sum));
+}
+
 // A NaN or an infinity in a block makes its scale NaN or infinite, and so every product with it.
 template <class V>
 void quantize_rows(const float* x, int64_t n, int64_t k, const QuantizedRows& y) {
@@ -87,8 +92,8 @@ void quantize_rows(const float* x, int64_t n, int64_t k, const QuantizedRows& y)
       I& half = sums[i * 2 / kVectors];
       half = V::add_i32(half, q);
     }
-    y.half[block * 2] = -128 * V::sum_i32(sums[0]);
-    y.half[block * 2 + 1] = -128 * V::sum_i32(sums[1]);
+    y.half[block * 2] = minus_128_times(V::sum_i32(sums[0]));
+    y.half[block * 2 + 1] = minus_128_times(V::sum_i32(sums[1]));
     y.sum[block] = y.half[block * 2] + y.half[block * 2 + 1];
   }
 }

@@ -11,9 +11,10 @@ namespace {
 
 // The four bits that elements i and i + 16 have in byte i.
 inline void take_nibbles(const uint8_t* bytes, uint8_t* q) {
-  for (int i = 0; i < 16; ++i) {
-    q[i] = bytes[i] & 15;
-    q[i + 16] = bytes[i] >> 4;
+  for (int i = 0; i < 16; i += 4) {
+    const uint32_t four = load_four(bytes + i);
+    store_four(q + i, four & 0x0f0f0f0f);
+    store_four(q + i + 16, four >> 4 & 0x0f0f0f0f);
   }
 }
 
@@ -21,13 +22,13 @@ template <class V>
 struct PanelQ4_0 {
   using Block = BlockQ4_0;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int kGroup = 32, kOffset = 8;
+  static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   static int64_t panel_bytes(int64_t k) {
     return round_up_64(k / kBlock * (kNibbleBytes<V> + 2 * V::kLanes));
   }
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
-    return offset_bytes<V, kOffset>(get_nibbles<V>(panel + b * kNibbleBytes<V>, g));
+    return move_bytes<V, kOffset - kZero>(get_nibbles<V>(panel + b * kNibbleBytes<V>, g));
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
     return get_half<V>(panel + nb * kNibbleBytes<V>, b);
@@ -89,11 +90,11 @@ struct PanelQ5_0 {
   using Block = BlockQ5_0;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int64_t kQuantBytes = kNibbleBytes<V> + kBitBytes<V>;
-  static constexpr int kGroup = 32, kOffset = 16;
+  static constexpr int kGroup = 32, kZero = 16, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kQuantBytes + 2 * V::kLanes)); }
   static typename V::I bytes(const uint8_t* panel, int64_t nb, int64_t b, int g) {
-    return offset_bytes<V, kOffset>(get_five_bits<V>(panel, nb, b, g));
+    return move_bytes<V, kOffset - kZero>(get_five_bits<V>(panel, nb, b, g));
   }
   static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
     return get_half<V>(panel + nb * kQuantBytes, b);
@@ -134,7 +135,7 @@ constexpr int8_t kMxfp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4,
 
 template <class V>
 typename V::I get_codebook(const uint8_t* block, int g, const int8_t (&values)[16]) {
-  constexpr int8_t kFlip = V::kUnsignedWeights ? -128 : 0;
+  constexpr int8_t kFlip = stored_offset<V>(128) == 128 ? -128 : 0;
   int8_t table[16];
   for (int i = 0; i < 16; ++i) table[i] = static_cast<int8_t>(values[i] ^ kFlip);
   return V::lookup(table, get_nibbles<V>(block, g));
@@ -142,7 +143,7 @@ typename V::I get_codebook(const uint8_t* block, int g, const int8_t (&values)[1
 
 template <class V>
 struct PanelIQ4_NL : PanelQ4_0<V> {  // laid out as Q4_0, with another meaning of the nibbles
-  static constexpr int kOffset = 128;
+  static constexpr int kOffset = stored_offset<V>(128);
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
     return get_codebook<V>(panel + b * kNibbleBytes<V>, g, kIq4Values);
   }
@@ -152,7 +153,7 @@ template <class V>
 struct PanelMXFP4 {
   using Block = BlockMXFP4;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int kGroup = 32, kOffset = 128;
+  static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
   static constexpr bool kHasMin = false;
   static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kNibbleBytes<V> + V::kLanes)); }
   static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {

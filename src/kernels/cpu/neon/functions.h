@@ -3,8 +3,13 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/kernels.h"
+
 namespace inferno::kernels::neon {
 
+void set_float_ops(CpuKernels* table);
+void set_simple_quants(CpuKernels* table);
+void set_k_quants(CpuKernels* table);
 uint64_t read_all(const void* data, int64_t bytes);
 
 constexpr int64_t kSums = 24;  // accumulators of a peak loop: four units of up to five cycles

@@ -2,6 +2,7 @@
 #include <arm_neon.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/neon_dotprod/functions.h"
 #include "kernels/cpu/opaque.h"
 
 namespace inferno::kernels::neon_dotprod {
@@ -45,6 +46,8 @@ int64_t fp16_loop(int64_t rounds) {
 }  // namespace
 
 CpuKernels table(CpuKernels base) {
+  set_simple_quants(&base);
+  set_k_quants(&base);
   base.fp16 = {kSums * 8, fp16_loop};
   base.int8 = {kSums * 16, int8_loop};
   return base;

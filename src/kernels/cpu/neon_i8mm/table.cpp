@@ -3,6 +3,7 @@
 #include <arm_neon.h>
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/neon_i8mm/functions.h"
 #include "kernels/cpu/opaque.h"
 
 namespace inferno::kernels::neon_i8mm {
@@ -45,6 +46,8 @@ int64_t bf16_loop(int64_t rounds) {
 }  // namespace
 
 CpuKernels table(CpuKernels base) {
+  set_simple_quants(&base);
+  set_k_quants(&base);
   base.bf16 = {kSums * 16, bf16_loop};
   base.int8 = {kSums * 32, int8_loop};
   return base;

@@ -1,0 +1,11 @@
+#include "kernels/cpu/loops/fill.h"
+#include "kernels/cpu/neon/functions.h"
+#include "kernels/cpu/neon/vector.h"
+
+namespace inferno::kernels::neon {
+
+void set_k_quants(CpuKernels* table) {
+  fill_k_quants<NeonVector>(table);
+}
+
+}  // namespace inferno::kernels::neon
