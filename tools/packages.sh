@@ -1,10 +1,12 @@
 # Sourced by ./run and ./test: the packages of Debian 12 and Ubuntu 24.04 that the project needs, and their installation.
 
-kRunPackages=(g++ cmake ninja-build pkg-config libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev
-  libpcre2-dev libutf8proc-dev)
-kTestPackages=("${kRunPackages[@]}" libgtest-dev librapidcheck-dev python3 ccache)
+kLibraries=(libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev)
+kTestLibraries=(libgtest-dev librapidcheck-dev)
+kRunPackages=(g++ cmake ninja-build pkg-config "${kLibraries[@]}")
+kTestPackages=("${kRunPackages[@]}" "${kTestLibraries[@]}" python3 ccache)
 # llvm: with its symbolizer a sanitizer's report names functions and lines.
-kCiPackages=("${kTestPackages[@]}" libbenchmark-dev clang libclang-rt-dev llvm clang-format-14)
+kCiPackages=("${kTestPackages[@]}" libbenchmark-dev clang libclang-rt-dev llvm clang-format-14
+  g++-aarch64-linux-gnu qemu-user)
 
 say() { printf '%s\n' "$*" >&2; }
 

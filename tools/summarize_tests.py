@@ -6,7 +6,8 @@ usage: summarize_tests.py BUILD_FOLDER...
 Reads BUILD_FOLDER/reports/ctest.xml, and for each of its entries NAME that is a GoogleTest program (bin/NAME_tests)
 the program's own report, reports/NAME.xml: there every test case counts. Any other entry counts as one test. A program
 that ended badly without a failed case in its report (it crashed, hung, or a sanitizer stopped it) adds one failure, so
-does a run without results (it did not build). Exit code 1 if anything failed or nothing ran.
+does a run without results (it did not build). BUILD_FOLDER/reports/skipped stands for a run that there was none of, and says
+why: one test skipped. Exit code 1 if anything failed or nothing ran.
 """
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -70,6 +71,9 @@ def entry_outcomes(build: Path, entry: ElementTree.Element) -> list[Outcome]:
 
 def run_outcomes(build: Path) -> list[Outcome]:
     """What one ctest run, that of one build folder, counts for."""
+    skipped = build / "reports" / "skipped"
+    if skipped.exists():
+        return [Outcome(build.name, "skipped", skipped.read_text().strip())]
     results = parse(build / "reports" / "ctest.xml")
     if results is None:
         return [Outcome(f"{build.name}:", "failed", "no results: it did not build, or ctest did not run")]

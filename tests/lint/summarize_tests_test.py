@@ -91,6 +91,15 @@ class SummarizeTests(ToolTest):
         self.assertEqual(code, 1)
         self.assertEqual(lines[-1], "1 passed, 1 failed, 0 skipped")
 
+    def test_run_that_was_skipped(self):
+        self.results(("unit", "run", ""))
+        self.program("unit", PASSED)
+        self.write("aarch64/reports/skipped", "no compiler\n")
+        code, lines = self.summarize("test", "aarch64")
+        self.assertEqual(code, 0)
+        self.assertEqual(lines[-1], "1 passed, 0 failed, 1 skipped")
+        self.assertIn("SKIPPED aarch64: no compiler", lines)
+
     def test_nothing_passed(self):
         self.results(("unit", "run", ""))
         self.program("unit", SKIPPED)
