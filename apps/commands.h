@@ -15,6 +15,7 @@ Run setup_inspect(CLI::App& app);
 Run setup_tokenize(CLI::App& app);
 Run setup_logits(CLI::App& app);
 Run setup_synthesize(CLI::App& app);
+Run setup_quantize(CLI::App& app);
 Run setup_ceilings(CLI::App& app);
 Run setup_completion(CLI::App& app);
 Run setup_bench(CLI::App& app);

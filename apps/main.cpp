@@ -38,6 +38,7 @@ constexpr Command kCommands[] = {
     {"logits", nullptr, "Write the logits of a prompt to a .npy file", setup_logits},
     {"synthesize", nullptr, "Write a model of known shape with random weights, for benchmarks",
      setup_synthesize},
+    {"quantize", nullptr, "Write a model with its weights in another format", setup_quantize},
     {"ceilings", nullptr, "Show how fast this machine reads memory and computes", setup_ceilings},
     {"bench", nullptr, "Measure speeds, compare and show them", setup_bench},
     {"completion", nullptr, "Print a completion script for a shell", setup_completion},

@@ -68,19 +68,4 @@ int64_t parameter_count(const Preset& preset) {
   return sum;
 }
 
-DType storage_type(DType wanted, int64_t cols) {
-  if (cols % traits(wanted).block_elems == 0) return wanted;
-  switch (wanted) {
-    case DType::kQ4_K:
-      return DType::kQ5_0;
-    case DType::kQ5_K:
-      return DType::kQ5_1;
-    case DType::kQ6_K:
-    case DType::kQ8_K:
-      return DType::kQ8_0;
-    default:
-      return DType::kIQ4_NL;
-  }
-}
-
 }  // namespace inferno::model

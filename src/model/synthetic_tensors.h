@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/presets.h"
-#include "tensor/dtype.h"
 
 namespace inferno::model {
 
@@ -31,9 +30,5 @@ std::vector<SyntheticTensor> synthetic_tensors(const Preset& preset);
 
 // The trained numbers of a model of this shape. A tied head counts once; rope factors are not trained.
 int64_t parameter_count(const Preset& preset);
-
-// What a matrix is stored as when `wanted` was asked for: `wanted`, or where its rows are no whole
-// super-blocks the format of 32 elements to a block that the usual quantizers take in its place.
-DType storage_type(DType wanted, int64_t cols);
 
 }  // namespace inferno::model

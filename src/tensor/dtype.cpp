@@ -82,4 +82,20 @@ std::string_view unsupported_dtype_name(uint32_t gguf_id) {
   return row == kUnsupported.end() ? std::string_view{} : row->name;
 }
 
+DType storage_type(DType wanted, int64_t n) {
+  if (n % traits(wanted).block_elems == 0) return wanted;
+  if (n % kBlock32 != 0) return DType::kF16;
+  switch (wanted) {
+    case DType::kQ4_K:
+      return DType::kQ5_0;
+    case DType::kQ5_K:
+      return DType::kQ5_1;
+    case DType::kQ6_K:
+    case DType::kQ8_K:
+      return DType::kQ8_0;
+    default:
+      return DType::kIQ4_NL;
+  }
+}
+
 }  // namespace inferno

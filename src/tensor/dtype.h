@@ -63,4 +63,9 @@ inline size_t row_bytes(DType dtype, size_t n) {
   return n / t.block_elems * t.block_bytes;
 }
 
+// What a matrix with rows of n elements is stored as when `wanted` was asked for: `wanted` where they are
+// whole blocks of it, else the format of 32 elements to a block that the usual quantizers take in its place,
+// else F16.
+DType storage_type(DType wanted, int64_t n);
+
 }  // namespace inferno

@@ -28,15 +28,5 @@ TEST(SyntheticTensors, AreThoseOfTheFamily) {
   EXPECT_TRUE(has(model::synthetic_tensors(biased), "blk.0.attn_k.bias"));
 }
 
-TEST(SyntheticTensors, FallBackToBlocksOf32WhereRowsAreNoSuperBlocks) {
-  EXPECT_EQ(model::storage_type(DType::kQ4_K, 256), DType::kQ4_K);
-  EXPECT_EQ(model::storage_type(DType::kQ4_K, 1152), DType::kQ5_0);
-  EXPECT_EQ(model::storage_type(DType::kQ5_K, 1152), DType::kQ5_1);
-  EXPECT_EQ(model::storage_type(DType::kQ6_K, 1152), DType::kQ8_0);
-  EXPECT_EQ(model::storage_type(DType::kQ2_K, 1152), DType::kIQ4_NL);
-  EXPECT_EQ(model::storage_type(DType::kIQ4_XS, 1152), DType::kIQ4_NL);
-  EXPECT_EQ(model::storage_type(DType::kQ8_0, 1152), DType::kQ8_0);
-}
-
 }  // namespace
 }  // namespace inferno::test

@@ -67,5 +67,18 @@ TEST(DType, AnIdIsSupportedOrNamedAsUnsupportedOrUnknown) {
   EXPECT_EQ(find_dtype(UINT32_MAX), nullptr);
 }
 
+TEST(DType, RowsThatAreNoWholeBlocksAreStoredOtherwise) {
+  EXPECT_EQ(storage_type(DType::kQ4_K, 256), DType::kQ4_K);
+  EXPECT_EQ(storage_type(DType::kQ4_K, 1152), DType::kQ5_0);
+  EXPECT_EQ(storage_type(DType::kQ5_K, 1152), DType::kQ5_1);
+  EXPECT_EQ(storage_type(DType::kQ6_K, 1152), DType::kQ8_0);
+  EXPECT_EQ(storage_type(DType::kQ2_K, 1152), DType::kIQ4_NL);
+  EXPECT_EQ(storage_type(DType::kIQ4_XS, 1152), DType::kIQ4_NL);
+  EXPECT_EQ(storage_type(DType::kQ8_0, 1152), DType::kQ8_0);
+  EXPECT_EQ(storage_type(DType::kQ8_0, 1150), DType::kF16);
+  EXPECT_EQ(storage_type(DType::kQ4_K, 172), DType::kF16);
+  EXPECT_EQ(storage_type(DType::kBF16, 172), DType::kBF16);
+}
+
 }  // namespace
 }  // namespace inferno

@@ -1,0 +1,14 @@
+#include "quantize/block.h"
+#include "quantize/blocks.h"
+
+namespace inferno::quantize {
+
+void quantize_block(const float* x, BlockQ5_1& block) {
+  const AffineBlock fit = fit_affine_block<31>(x);
+  block.d = fit.d;
+  block.m = fit.m;
+  pack_fifth_bits(fit.codes.data(), block.qh);
+  pack_nibbles(fit.codes.data(), block.qs);
+}
+
+}  // namespace inferno::quantize

@@ -1,0 +1,114 @@
+// `inferno quantize`.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+constexpr const char* kDemo = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'";
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class QuantizeCommand : public testing::Test {
+ protected:
+  static Finished quantize(const std::string& arguments, const std::string& environment = "") {
+    return run_program("inferno", "quantize " + arguments, "", environment);
+  }
+  std::string path(const std::string& name) const { return (dir_ / name).string(); }
+  std::string f32() const {
+    const Finished finished = quantize(fmt::format("{} {} f32", kDemo, path("f32.gguf")));
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(finished.err, "") << "nothing is lost";
+    return path("f32.gguf");
+  }
+
+  std::filesystem::path dir_ = scratch_dir("quantize");
+};
+
+TEST_F(QuantizeCommand, TellsTypesSizesAndErrors) {
+  const Finished finished = quantize(fmt::format("{} {} Q4_K_M", f32(), path("q4.gguf")));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  EXPECT_TRUE(contains(finished.out, "bits/weight  relative RMSE\n")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, "\n  Q4_K ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, "\n  Q6_K ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, path("q4.gguf") + ": Q4_K_M, 3.8 MB instead of 23.2 MB, in "))
+      << finished.out;
+  EXPECT_FALSE(contains(finished.out, "blk.0.attn_q.weight"));
+  EXPECT_TRUE(contains(quantize(fmt::format("{} {} Q4_K_M --verbose", f32(), path("q4.gguf"))).out,
+                       "blk.0.attn_q.weight        [256, 256]  F32   Q4_K "));
+}
+
+TEST_F(QuantizeCommand, JsonHasARowForEachTensor) {
+  const Finished finished = quantize(fmt::format("{} {} q5_0 --json --threads 2", f32(), path("q5.gguf")));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const auto json = nlohmann::json::parse(finished.out);
+  EXPECT_EQ(json["type"], "Q5_0");
+  EXPECT_EQ(json["bytes_after"], std::filesystem::file_size(path("q5.gguf")));
+  EXPECT_NEAR(json["bits_per_weight"].get<double>(), 5.52, 0.01);
+  EXPECT_EQ(json["tensors"].size(), 68u);
+  EXPECT_EQ(json["tensors"][0]["to"], "Q5_0");
+  EXPECT_GT(json["tensors"][0]["relative_rmse"].get<double>(), 0.01);
+}
+
+TEST_F(QuantizeCommand, Q8OfTheDemoModelsF32IsTheDemoModel) {
+  EXPECT_EQ(quantize(fmt::format("{} {} q8_0", f32(), path("q8.gguf"))).exit_code, 0);
+  const auto story = [](const std::string& model) {
+    return run_program("inferno", fmt::format("generate {} 'Once upon a time' 40 --metrics none", model)).out;
+  };
+  EXPECT_EQ(story(path("q8.gguf")), story(kDemo));
+}
+
+TEST_F(QuantizeCommand, WarnsOfASecondLossAndOfRowsThatDoNotFit) {
+  const Finished again = quantize(fmt::format("{} {} q4_0", kDemo, path("q4.gguf")));
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_TRUE(contains(again.err, "43 of 68 tensors are quantized already")) << again.err;
+  REQUIRE_SHARED_DATA("models/stories260K-f32.gguf");
+  const Finished narrow = quantize(
+      fmt::format("'{}' {} q4_k", shared_data("models/stories260K-f32.gguf").string(), path("n.gguf")));
+  EXPECT_EQ(narrow.exit_code, 0);
+  EXPECT_TRUE(contains(narrow.err, "are no whole blocks of Q4_K: stored as Q5_0")) << narrow.err;
+}
+
+TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
+  const std::string input = f32();
+  const auto refused = [&](const std::string& arguments, int exit_code, const std::string& what) {
+    const Finished finished = quantize(arguments);
+    EXPECT_EQ(finished.exit_code, exit_code) << arguments;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_TRUE(contains(finished.err, what)) << finished.err;
+  };
+  refused(fmt::format("{} {} q4_km", input, path("x.gguf")), 2, "did you mean Q4_K_M?");
+  refused(fmt::format("{} {} q8_0", input, input), 2, "expected another file than the one that is read");
+  std::filesystem::create_symlink(input, path("link.gguf"));
+  refused(fmt::format("{} {} q8_0", path("link.gguf"), input), 2, "expected another file");
+  refused(fmt::format("{} {}", input, path("x.gguf")), 2, "TYPE");
+  refused(fmt::format("{} {} q8_0 --threads 0", input, path("x.gguf")), 2, "expected a whole number from 1");
+  refused(fmt::format("{} {} q8_0", path("absent.gguf"), path("x.gguf")), 1, "absent.gguf");
+  refused(fmt::format("{} {}/no/x.gguf q8_0", input, dir_.string()), 1, "cannot create it");
+  EXPECT_FALSE(std::filesystem::exists(path("x.gguf")));
+}
+
+TEST_F(QuantizeCommand, AFullDiskIsOneLineAndLeavesWhatWasThere) {
+  const std::string input = f32(), output = path("out.gguf");
+  EXPECT_EQ(quantize(fmt::format("{} {} q4_0", input, output)).exit_code, 0);
+  const std::string before = read_file(output);
+  // The largest file that the shell's limit lets it write: 512 KB.
+  const Finished full = quantize(fmt::format("{} {} q8_0", input, output),
+                                 "sh -c 'trap \"\" XFSZ; ulimit -f 1024; exec \"$@\"' sh");
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_TRUE(contains(full.err, "cannot write it: ")) << full.err;
+  EXPECT_EQ(std::count(full.err.begin(), full.err.end(), '\n'), 1) << full.err;
+  EXPECT_EQ(read_file(output), before);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir_), {}), 2);
+}
+
+}  // namespace
+}  // namespace inferno::test
