@@ -14,6 +14,7 @@ Run setup_generate(CLI::App& app);
 Run setup_inspect(CLI::App& app);
 Run setup_tokenize(CLI::App& app);
 Run setup_logits(CLI::App& app);
+Run setup_perplexity(CLI::App& app);
 Run setup_synthesize(CLI::App& app);
 Run setup_quantize(CLI::App& app);
 Run setup_ceilings(CLI::App& app);

@@ -36,6 +36,7 @@ constexpr Command kCommands[] = {
     {"inspect", "gguf-inspect", "Show what is inside a GGUF file", setup_inspect},
     {"tokenize", nullptr, "Turn text into token ids", setup_tokenize},
     {"logits", nullptr, "Write the logits of a prompt to a .npy file", setup_logits},
+    {"perplexity", nullptr, "Measure how well a model predicts a text", setup_perplexity},
     {"synthesize", nullptr, "Write a model of known shape with random weights, for benchmarks",
      setup_synthesize},
     {"quantize", nullptr, "Write a model with its weights in another format", setup_quantize},

@@ -46,15 +46,18 @@ Status check_finite(const model::Model& model, std::span<const float> logits, in
 }  // namespace
 
 Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, DType kv_type,
-                     const OnLogits& on_logits) {
+                     const OnLogits& on_logits, int64_t first_position, const CancelFn& cancelled) {
   constexpr int64_t kChunk = 64;  // rows of logits held at once
   TRY(check_prompt(model, prompt_ids));
   TRY_ASSIGN(Context context, Context::create(model, kv_type, static_cast<int64_t>(prompt_ids.size())));
-  const auto rows = static_cast<size_t>(std::min(kChunk, model.max_batch()));
   while (!prompt_ids.empty()) {
-    const auto now = prompt_ids.first(std::min(prompt_ids.size(), rows));
+    const int64_t n_before = first_position - context.length();
+    const bool wanted = n_before <= 0;
+    const int64_t rows = std::min(wanted ? kChunk : n_before, model.max_batch());
+    const auto now = prompt_ids.first(std::min(prompt_ids.size(), static_cast<size_t>(rows)));
     prompt_ids = prompt_ids.subspan(now.size());
-    TRY(context.compute(now, model::Batch::Logits::kAll));
+    TRY(context.compute(now, wanted ? model::Batch::Logits::kAll : model::Batch::Logits::kNone, cancelled));
+    if (!wanted) continue;
     const auto n = static_cast<int64_t>(now.size());
     TRY(check_finite(model, context.logits(), context.length() - n));
     TRY(on_logits(context.logits(), n));

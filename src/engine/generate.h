@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/result.h"
 #include "engine/engine.h"
 
@@ -28,9 +29,10 @@ Result<std::vector<int32_t>> greedy_generate(model::Model& model,
                                              std::span<const int32_t> prompt_ids, int64_t max_new_tokens,
                                              metrics::Metrics& metrics);
 
-// Logits of every position of a prompt, a chunk of positions at a time: (n_positions, vocab) in order.
+// Logits of a prompt's positions from first_position on, a chunk of positions at a time: (n_positions, vocab)
+// in order. `cancelled` is asked before each layer of a chunk.
 using OnLogits = std::function<Status(std::span<const float> logits, int64_t n_positions)>;
 Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, DType kv_type,
-                     const OnLogits& on_logits);
+                     const OnLogits& on_logits, int64_t first_position = 0, const CancelFn& cancelled = {});
 
 }  // namespace inferno::engine

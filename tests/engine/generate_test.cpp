@@ -154,6 +154,36 @@ TEST(Generate, NotANumberInTheWeightsFailsTheRequestByName) {
   EXPECT_NE(generated.error().message.find("NaN"), std::string::npos) << generated.error().message;
 }
 
+TEST(PromptLogits, FromAPositionOnAreTheEndOfAll) {
+  const std::vector<std::byte> bytes = test::TinyModel({}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes);
+  const std::vector<int32_t> ids = test::random_ids(150, 300, 1);
+  const std::vector<float> all = test::all_logits(*loaded.model, ids);
+  for (const size_t first : {size_t{1}, size_t{75}, size_t{149}}) {
+    std::vector<float> end;
+    ASSERT_TRUE(prompt_logits(
+                    *loaded.model, ids, DType::kF32,
+                    [&](std::span<const float> logits, int64_t) -> Status {
+                      end.insert(end.end(), logits.begin(), logits.end());
+                      return {};
+                    },
+                    static_cast<int64_t>(first))
+                    .ok());
+    EXPECT_EQ(end, std::vector<float>(all.begin() + static_cast<std::ptrdiff_t>(first * 300), all.end()))
+        << first;
+  }
+}
+
+TEST(PromptLogits, CanBeCancelled) {
+  const std::vector<std::byte> bytes = test::TinyModel({}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes);
+  const Status status = prompt_logits(
+      *loaded.model, test::random_ids(8, 300, 1), DType::kF32, [](auto, int64_t) { return Status(); }, 0,
+      [] { return true; });
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kCancelled);
+}
+
 // Text prompts, ids and texts of the F32 weights before quantization; where the smallest margin on the way is
 // wide enough, Q8_0 says the same.
 TEST_F(DemoModel, TextGoldens) {

@@ -1,0 +1,159 @@
+// inferno perplexity MODEL TEXT: how well a model predicts a text, and how far that is from another model.
+#include "bench/perplexity.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands.h"
+#include "apps/model_options.h"
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "apps/signals.h"
+#include "apps/table.h"
+#include "apps/text_input.h"
+#include "apps/validators.h"
+#include "base/text.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Options {
+  std::string model_path;
+  std::string text_path;
+  int64_t context = 0;
+  int64_t max_chunks = 0;
+  std::string base_path;
+  bool json = false;
+  ModelOptions model;
+};
+
+std::string plus_minus(const bench::Perplexity& perplexity) {
+  return fmt::format("{:.4f} ± {:.4f}", perplexity.value(), perplexity.error());
+}
+
+std::string progress_line(const bench::PerplexityReport& report) {
+  return fmt::format("chunk {} of {}: perplexity {}, {:.0f} tok/s", report.n_chunks, report.n_all_chunks,
+                     plus_minus(report.perplexity), report.tokens_per_second());
+}
+
+std::string text_report(const bench::PerplexityReport& report) {
+  std::string text = fmt::format("perplexity {}\n", plus_minus(report.perplexity));
+  if (const auto& divergence = report.divergence) {
+    const bench::Mean mean = divergence->mean();
+    text += fmt::format("  of the base {}\n", plus_minus(divergence->base));
+    text +=
+        fmt::format("KL divergence from the base: mean {:.4g} ± {:.2g}, 99th percentile {:.4g}, max {:.4g}\n",
+                    mean.value, mean.error(), divergence->percentile(0.99), divergence->percentile(1));
+    text += fmt::format("same likeliest token as the base: {:.2f} %\n",
+                        100.0 * static_cast<double>(divergence->n_same_top) / static_cast<double>(mean.n));
+  }
+  return text + fmt::format("{} tokens scored in {} chunks of {}, {:.0f} tok/s\n",
+                            group_digits(static_cast<uint64_t>(report.perplexity.nll.n)), report.n_chunks,
+                            report.context, report.tokens_per_second());
+}
+
+nlohmann::ordered_json divergence_json(const std::string& base, const bench::Divergence& divergence) {
+  const bench::Mean mean = divergence.mean();
+  return {{"base", base},
+          {"base_perplexity", divergence.base.value()},
+          {"base_perplexity_error", divergence.base.error()},
+          {"kl_mean", mean.value},
+          {"kl_mean_error", mean.error()},
+          {"kl_p99", divergence.percentile(0.99)},
+          {"kl_max", divergence.percentile(1)},
+          {"same_top", static_cast<double>(divergence.n_same_top) / static_cast<double>(mean.n)}};
+}
+
+std::string json_report(const Options& options, const std::string& backend,
+                        const bench::PerplexityReport& report) {
+  nlohmann::ordered_json json = {{"model", options.model_path},
+                                 {"text", options.text_path},
+                                 {"backend", backend},
+                                 {"kv_type", options.model.kv_type},
+                                 {"context", report.context},
+                                 {"n_chunks", report.n_chunks},
+                                 {"n_scored", report.perplexity.nll.n},
+                                 {"mean_nll", report.perplexity.nll.value},
+                                 {"perplexity", report.perplexity.value()},
+                                 {"perplexity_error", report.perplexity.error()},
+                                 {"seconds", report.seconds},
+                                 {"tokens_per_second", report.tokens_per_second()}};
+  if (report.divergence) json["divergence"] = divergence_json(options.base_path, *report.divergence);
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<int> run(const Options& options) {
+  TRY_ASSIGN(const DType kv, kv_type(options.model));
+  TRY_ASSIGN(const std::string text, read_text(options.text_path));
+  if (text.empty()) {
+    return make_error(ErrorCode::kInvalidArgument, "{}: expected a text, found none",
+                      escaped(options.text_path, 4096));
+  }
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
+  std::optional<model::LoadedModel> base;
+  if (!options.base_path.empty()) {
+    TRY_ASSIGN(base, load_model(options.base_path, options.model));
+  }
+  ProgressBar bar;
+  TRY_ASSIGN(const bench::PerplexityReport report,
+             bench::measure_perplexity(loaded, text,
+                                       {.context = options.context,
+                                        .max_chunks = options.max_chunks,
+                                        .kv_type = kv,
+                                        .n_threads = options.model.threads,
+                                        .on_chunk =
+                                            [&](const bench::PerplexityReport& so_far) {
+                                              bar.show_line([&] { return progress_line(so_far); });
+                                            },
+                                        .cancelled = cancel_by(&cancelled)},
+                                       base ? &*base : nullptr));
+  bar.clear();
+  if (report.n_chunks > 0) {
+    write_stdout(options.json ? json_report(options, loaded.model->backend().info().backend, report)
+                              : text_report(report));
+  }
+  const int written = finish_stdout();
+  if (signal_exit_code() == 0) return written;
+  warn(fmt::format("interrupted after {} of {} chunks", report.n_chunks, report.n_all_chunks));
+  return signal_exit_code();
+}
+
+}  // namespace
+
+Run setup_perplexity(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
+      ->required()
+      ->type_name("");
+  app.add_option("TEXT", options->text_path, "The file whose text is to be predicted; - is standard input")
+      ->required()
+      ->type_name("");
+  app.add_option("--ctx", options->context,
+                 "Tokens of a chunk (default: 512, or the model's context if less)")
+      ->check(whole_number_from(4, 1 << 24))
+      ->type_name("N");
+  app.add_option("--chunks", options->max_chunks, "Measure this many chunks only (default: all)")
+      ->check(whole_number_from(1, 1 << 24))
+      ->type_name("N");
+  app.add_option("--kl-base", options->base_path,
+                 "Measure this model on the same chunks too, and the KL divergence from it")
+      ->check(not_empty())
+      ->type_name("MODEL");
+  app.add_flag("--json", options->json, "Print one JSON object");
+  add_model_options(app, options->model, false);
+  app.footer(
+      "The text is cut into chunks; the second half of each is scored, so that every prediction has seen at\n"
+      "least half a chunk. Perplexity is e to the mean of -log(probability of the token that came).\n\n"
+      "Examples:\n"
+      "  inferno perplexity model.gguf wiki.test.raw\n"
+      "  inferno perplexity model-q4_k_m.gguf wiki.test.raw --kl-base model-f16.gguf --chunks 20");
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace inferno::apps
