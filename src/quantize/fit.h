@@ -1,8 +1,8 @@
 // Fitting one scale, or a scale and an offset, to a run of values: the search on which every quantized format
 // rests. What is minimised is the plain sum of squared errors. For given codes the best scale is a
-// least-squares problem with a closed solution; which codes are best is found by trying scales from somewhat
-// too small, where the largest values are cut off, to the one that just covers all, and then going back and
-// forth between codes and scale while it helps.
+// least-squares problem with a closed solution. Which codes are best is found by trying scales, from one that
+// cuts the largest values off to one half as large again as covers them, and then going back and forth
+// between codes and scale while it helps.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace inferno::quantize {
 // Where the largest value may come to lie, relative to the largest code: the scales that are tried.
 constexpr int kTrials = 17;
 constexpr float trial(int i) {
-  return 1.0625f - static_cast<float>(i) / 32;
+  return 1.125f - static_cast<float>(i) / 32;
 }
 
 // x = scale * q, roughly. For the q of `inverse`: sums of x * q and of q * q.

@@ -132,8 +132,8 @@ class Quantization {
                                   out.data() + row_bytes(entry.to, begin), count);
         if (pieces[i].bad) *pieces[i].bad += first_element + begin;
       });
-      for (const Piece& piece :
-           pieces) {  // in order, so that the sums are the same with any number of threads
+      // In order, so that the sums are the same with any number of threads.
+      for (const Piece& piece : pieces) {
         if (piece.bad) return bad_weight(info, entry, *piece.bad, piece.bad_value);
         entry.distance += piece.distance;
       }
