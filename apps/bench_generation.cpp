@@ -159,9 +159,9 @@ Result<model::LoadedModel> load(const Options& options, const std::vector<bench:
   for (const bench::Config& config : configs) {
     tokens = std::max(tokens, config.prompt_tokens + config.max_new_tokens);
   }
-  TRY(check_memory(file, options.model, 0));
+  TRY(check_memory(file, 0));
   TRY_ASSIGN(const uint64_t cache, kv_bytes(file, options.run.kv_type, tokens));
-  TRY(check_memory(file, options.model, cache));
+  TRY(check_memory(file, cache));
   return load_model(std::move(file), options.model_options);
 }
 

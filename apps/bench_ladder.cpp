@@ -27,7 +27,7 @@ Result<int> run(Options options) {
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const gguf::File file, open_model(options.model));
-  TRY(check_memory(file, options.model, 0));
+  TRY(check_memory(file, 0));
   options.ladder.model_path = options.model;
   ProgressBar bar;
   const auto show = [&](std::string_view rung, size_t i, size_t n, const bench::Progress& progress) {

@@ -73,7 +73,7 @@ Result<int> run(Options options) {
     TRY_ASSIGN(options.peer.model_path, write_model(options.peer.model_path, *folder, cancelled));
   }
   TRY_ASSIGN(gguf::File file, open_model(options.peer.model_path));
-  TRY(check_memory(file, options.peer.model_path, 0));
+  TRY(check_memory(file, 0));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(std::move(file), options.model));
   TRY_ASSIGN(options.peer.limits, measure_limits(loaded));
   ProgressBar bar;

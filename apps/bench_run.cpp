@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/config.h"
-#include "model/synthetic.h"
 
 namespace inferno::apps {
 namespace {
@@ -41,12 +40,11 @@ Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens)
   return bench::cache_bytes(kv, std::min(tokens, config.context_length));
 }
 
-Status check_memory(const gguf::File& file, const std::string& model_path, uint64_t kv_bytes) {
+Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
   uint64_t weights = 0;
   for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
-  const uint64_t missing = model::is_synthetic(model_path) ? 0 : weights;
   const auto available = available_memory();
-  if (!available || missing + kv_bytes <= *available) return {};
+  if (!available || weights + kv_bytes <= *available) return {};
   return make_error(ErrorCode::kResource,
                     "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available",
                     escaped(file.path(), 4096), human_bytes(weights + kv_bytes), human_bytes(weights),

@@ -12,7 +12,7 @@ namespace inferno::apps {
 
 // kResource, with the sum, when weights and `kv_bytes` are more than there is memory for: the speeds would be
 // those of the disk. A synthetic model is in memory already.
-Status check_memory(const gguf::File& file, const std::string& model_path, uint64_t kv_bytes);
+Status check_memory(const gguf::File& file, uint64_t kv_bytes);
 
 // Bytes of the keys and values that `tokens` positions of this model need.
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens);

@@ -61,7 +61,8 @@ class Backend {
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
   // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
   virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
-  // Whether what load_weight makes of a tensor is read instead of the tensor: then its memory may go.
+  // Whether load_weight makes copies that are read instead of most tensors: then the memory that holds their
+  // data may go for now, but the data must stay there to be read.
   virtual bool copies_weights() const { return false; }
   // A block of a KV cache holds a multiple of as many positions; their layout in it is the backend's own.
   virtual int64_t kv_block_multiple() const { return 1; }

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 namespace inferno {
@@ -37,7 +36,7 @@ void pin_to(std::thread& thread, unsigned cpu) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus)
-    : patience_(n_threads <= std::max<size_t>(cpus.size(), std::thread::hardware_concurrency())
+    : patience_(n_threads <= (cpus.empty() ? std::thread::hardware_concurrency() : cpus.size())
                     ? kSpins
                     : kSpinsWhenCrowded) {
   workers_.reserve(n_threads - 1);
@@ -46,8 +45,8 @@ ThreadTeam::ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus)
       workers_.emplace_back([this, thread] { work(thread); });
       if (thread < cpus.size()) pin_to(workers_.back(), cpus[thread]);
     }
-  } catch (const std::system_error&) {
-    // The system's limit on threads: go on with those that started.
+  } catch (const std::exception&) {
+    // The system's limit on threads or memory: go on with those that started.
   }
 }
 

@@ -27,7 +27,8 @@ class ThreadTeam {
   // beginnings; thread is below n_threads() and tells what runs at the same time apart. Returns when all
   // turns are done: it waits for turns that were taken, not for threads that have not come, so a machine
   // with fewer processors than threads only loses what a thread that lost its processor holds up. If a call
-  // throws, the first exception comes out here after all turns. One caller at a time; not from inside fn.
+  // throws, the first exception comes out here; turns that had not begun may be left out. One caller at a
+  // time; not from inside fn.
   template <class Fn>
   void run(int64_t n, const Fn& fn) {
     if (n == 1 || workers_.empty()) {

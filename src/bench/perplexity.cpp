@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "base/thread_pool.h"
 #include "engine/generate.h"
@@ -111,7 +112,7 @@ class Measurement {
     base_logits_.clear();
     if (base_ != nullptr) {
       const auto n_scored = input.size() - static_cast<size_t>(first_scored());
-      base_logits_.reserve(n_scored * static_cast<size_t>(base_->model->config().vocab_size));
+      TRY(reserve_base_logits(n_scored * static_cast<size_t>(base_->model->config().vocab_size)));
       TRY(logits_of(*base_, input, [&](std::span<const float> logits, int64_t) {
         base_logits_.insert(base_logits_.end(), logits.begin(), logits.end());
         return Status();
@@ -125,6 +126,20 @@ class Measurement {
     }));
     report_.seconds += std::chrono::duration<double>(options_.clock->now() - start).count();
     for (const Score& one : scores) add(one);
+    return {};
+  }
+
+  Status reserve_base_logits(size_t n) {
+    const uint64_t bytes = uint64_t{n} * sizeof(float);
+    const auto available = available_memory();
+    if (base_logits_.capacity() < n && available && bytes > *available) {
+      return make_error(
+          ErrorCode::kResource,
+          "the base's logits of a chunk of {} tokens need {}, {} are available; ask for shorter "
+          "chunks (--ctx)",
+          report_.context, human_bytes(bytes), human_bytes(*available));
+    }
+    base_logits_.reserve(n);
     return {};
   }
 

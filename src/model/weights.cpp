@@ -3,6 +3,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "metrics/telemetry.h"
 
@@ -18,6 +19,16 @@ class Loader {
   Loader(const gguf::File& file, backend::Backend& backend, const ProgressFn& progress)
       : file_(file), backend_(backend), progress_(progress) {
     for (const gguf::TensorInfo& info : file.tensors()) total_bytes_ += info.tensor.bytes();
+  }
+
+  // Before memory is taken that the system would promise and not have.
+  Status check_memory() const {
+    const auto available = available_memory();
+    if (!backend_.copies_weights() || !available || total_bytes_ <= *available) return {};
+    return make_error(ErrorCode::kResource,
+                      "{}: the backend's copy of the weights takes {} of memory, {} are available; --backend "
+                      "scalar reads them from the file",
+                      escaped(file_.path(), 4096), human_bytes(total_bytes_), human_bytes(*available));
   }
 
   bool has(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
@@ -157,6 +168,7 @@ Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backen
                              const ProgressFn& progress) {
   const telemetry::ScopedCounter counter("model::LoadWeights");
   Loader loader(file, backend, progress);
+  TRY(loader.check_memory());
   Weights weights;
   const bool tied = !loader.has("output.weight");
   TRY_ASSIGN(weights.token_embd, loader.matrix("token_embd.weight", config.vocab_size, config.dim,

@@ -37,7 +37,7 @@ Candidate encode_with(const float* x, float scale) {
 void quantize_block(const float* x, BlockMXFP4& block) {
   float largest = 0;
   for (int i = 0; i < kBlock32; ++i) largest = std::max(largest, std::fabs(x[i]));
-  const int centre = largest == 0 ? 0 : std::ilogb(largest) - 2 + 127;
+  const int centre = largest == 0 ? 0 : std::max(std::ilogb(largest) - 2 + 127, 0);
   Candidate best{std::numeric_limits<float>::infinity(), {}};
   for (int e = std::max(centre - 1, 0); e <= std::min(centre + 1, 254); ++e) {
     const Candidate candidate = encode_with(x, e8m0_to_f32(static_cast<uint8_t>(e)));

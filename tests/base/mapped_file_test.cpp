@@ -63,13 +63,16 @@ TEST(MappedFile, SaysThatAFileDoesNotExist) {
   EXPECT_EQ(open_error((dir / "dangling").string()), (dir / "dangling").string() + ": no such file");
 }
 
-// Memory of this process that holds files' bytes, in kB; 0 where the system does not tell.
+// Memory of this process that holds files' bytes, those of files in memory too, in kB; 0 where the system
+// does not tell.
 long resident_file_kb() {
   std::ifstream status("/proc/self/status");
+  long sum = 0;
   for (std::string line; std::getline(status, line);) {
-    if (line.rfind("RssFile:", 0) == 0) return std::stol(line.substr(8));
+    if (line.rfind("RssFile:", 0) == 0) sum += std::stol(line.substr(8));
+    if (line.rfind("RssShmem:", 0) == 0) sum += std::stol(line.substr(9));
   }
-  return 0;
+  return sum;
 }
 
 TEST(MappedFile, ReleasedBytesTakeNoMemoryAndAreReadAgain) {

@@ -16,7 +16,8 @@ namespace inferno::test {
 namespace {
 
 std::vector<float> read_back(DType dtype, const std::vector<float>& x) {
-  std::vector<std::byte> blocks(row_bytes(dtype, x.size()));
+  // Of ones, so that what a quantizer leaves as it was shows.
+  std::vector<std::byte> blocks(row_bytes(dtype, x.size()), std::byte{0xff});
   std::vector<float> y(x.size());
   quantize::find_quantize(dtype)(x.data(), blocks.data(), static_cast<int64_t>(x.size()));
   kernels::reference::dequantize(dtype, blocks.data(), y.data(), static_cast<int64_t>(x.size()));
@@ -151,6 +152,22 @@ TEST_P(QuantizeRow, ConstantRowsAndOutliersAreSaidWell) {
 
 INSTANTIATE_TEST_SUITE_P(Formats, QuantizeRow, testing::ValuesIn(formats()),
                          [](const auto& test) { return std::string(name(test.param.dtype)); });
+
+// Far below what any scale can say: zeros, or nearly, and nothing undefined.
+TEST_P(QuantizeRow, TheSmallestFloatsStaySmall) {
+  for (const float tiny : {1e-45f, 1e-40f, 1e-38f, 3e-37f, 1e-30f}) {
+    const std::vector<float> x(256, tiny);
+    for (const float value : read_back(GetParam().dtype, x)) EXPECT_LE(std::fabs(value), 1e-6f) << tiny;
+  }
+}
+
+TEST(QuantizeRow, Mxfp4SaysTheSmallestFloatsToo) {
+  for (const float tiny : {1e-45f, 1e-40f, 1e-38f}) {
+    const std::vector<float> x(32, tiny);
+    for (const float value : read_back(DType::kMXFP4, x))
+      EXPECT_LE(std::fabs(value), 2 * tiny + 1e-38f) << tiny;
+  }
+}
 
 TEST(QuantizeRow, SixteenBitFloatsRoundToNearest) {
   const std::vector<float> x = gaussian(1000, 2);

@@ -107,7 +107,8 @@ class CpuBackend final : public HostBackend {
         0,
         0};
     const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
-    // Each sequence's parts, the last rows first: they see the most.
+    // Each sequence's parts, the last rows first: they see the most. In decode a sequence has as many as the
+    // model has KV heads: where that is one, one thread attends.
     int64_t n_parts = 0;
     const auto parts_of = [&](int64_t s) {
       const int64_t rows = (a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s]) * heads_per_kv_head;

@@ -17,7 +17,7 @@ struct CpuMatrix {
   // As they lie in the file: looked up, and multiplied where there are no panels.
   const uint8_t* rows = nullptr;
   int64_t row_bytes = 0;
-  kernels::PanelMatmul kernel;  // rows == 0: none for this type
+  kernels::PanelMatmul kernel;  // rows == 0: no panels, since it is only looked up or its type has none
   Buffer panels;
   int64_t n_panels = 0;
 };

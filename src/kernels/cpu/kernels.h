@@ -23,7 +23,7 @@ struct PeakLoop {
 // What an ISA does not set is null, or what the ISA that it extends has set.
 struct CpuKernels {
   // Operations, as kernels/params.h defines them, on a part of the rows or positions at the caller's choice.
-  // Where they are null kernels/reference does it.
+  // Never null: `generic` sets all.
   void (*rms_norm)(const RmsNormParams& p);
   void (*rope)(const RopeParams& p);
   void (*kv_append)(const KvAppendParams& p);  // keys into tiles: see AttentionPart

@@ -120,7 +120,12 @@ struct GenericVector {
     for (int64_t i = 1; i < kLanes; ++i) result = x[i] > result ? x[i] : result;
     return result;
   }
-  static int32_t sum_i32(I x) { return x[0] + x[1] + x[2] + x[3]; }
+  // Modulo 2^32: of infinities the sum means nothing, but it has to be one.
+  static int32_t sum_i32(I x) {
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < kLanes; ++i) sum += static_cast<uint32_t>(x[i]);
+    return static_cast<int32_t>(sum);
+  }
   static void store_i8(int8_t* p, I x) {
     for (int64_t i = 0; i < kLanes; ++i)
       p[i] = static_cast<int8_t>(x[i] < -128 ? -128 : x[i] > 127 ? 127 : x[i]);

@@ -1,6 +1,6 @@
 // Attention in tiles of query rows and positions, online over chunks of kAttentionChunk positions. What a row
 // comes to depends on its own query and the positions that it sees, never on its tile: positions that it does
-// not see weigh 0.
+// not see weigh 0. (Values are finite; infinity times 0 would be seen by the tile's other rows.)
 #pragma once
 
 #include <cstdint>
