@@ -50,7 +50,7 @@ TEST(Registry, AKnownNameThatIsNotHereSaysWhyAndWhatRuns) {
     const std::string& message = backend.error().message;
     EXPECT_EQ(backend.error().code, ErrorCode::kUnavailable) << name;
     EXPECT_TRUE(message.starts_with(fmt::format("--backend {}: ", name))) << message;
-    EXPECT_NE(message.find("--backend scalar runs here"), std::string::npos) << message;
+    EXPECT_NE(message.find("--backend parallel runs here"), std::string::npos) << message;
   }
 }
 
