@@ -16,6 +16,7 @@ struct GenericVector {
   using I [[gnu::vector_size(16)]] = int32_t;
   using Bytes [[gnu::vector_size(16)]] = int8_t;
   using Shorts [[gnu::vector_size(16)]] = uint16_t;
+  using Words [[gnu::vector_size(16)]] = uint32_t;
   // What fits into 16 registers.
   static constexpr int kTilePanels = 1, kTileRows = 4;
   static constexpr int kFloatTilePanels = 2, kFloatTileRows = 4;
@@ -82,7 +83,8 @@ struct GenericVector {
     return x;
   }
   static void store_bytes(uint8_t* p, I x) { std::memcpy(p, &x, sizeof x); }
-  static I add_i32(I a, I b) { return a + b; }
+  // Modulo 2^32: of a NaN or an infinity any sum will do.
+  static I add_i32(I a, I b) { return bits<I>(bits<Words>(a) + bits<Words>(b)); }
   template <int kBits>
   static I shift_right_i32(I x) {
     return x >> kBits;
