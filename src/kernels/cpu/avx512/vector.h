@@ -97,7 +97,13 @@ struct Avx512Vector {
   }
   static I max_i32(I a, I b) { return _mm512_max_epi32(a, b); }
   static int32_t largest_i32(I x) { return _mm512_reduce_max_epi32(x); }
-  static int32_t sum_i32(I x) { return _mm512_reduce_add_epi32(x); }
+  // Wraps. Not _mm512_reduce_add_epi32: it adds signed numbers, which may not overflow.
+  static int32_t sum_i32(I x) {
+    const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(x), _mm512_extracti64x4_epi64(x, 1));
+    __m128i quarter = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    quarter = _mm_add_epi32(quarter, _mm_unpackhi_epi64(quarter, quarter));
+    return _mm_cvtsi128_si32(_mm_add_epi32(quarter, _mm_shuffle_epi32(quarter, 1)));
+  }
   static void store_i8(int8_t* p, I x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
   }

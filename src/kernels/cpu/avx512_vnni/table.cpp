@@ -1,6 +1,7 @@
 // AVX-512 with dot products of bytes (Intel since Cascade Lake, AMD since Zen 4).
 #include <immintrin.h>
 
+#include "kernels/cpu/avx512/vector.h"
 #include "kernels/cpu/avx512_vnni/functions.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/opaque.h"
@@ -22,7 +23,7 @@ int64_t int8_loop(int64_t rounds) {
   }
   __m512i total = _mm512_setzero_si512();
   for (const __m512i& sum : sums) total = _mm512_add_epi32(total, sum);
-  return _mm512_reduce_add_epi32(total);
+  return Avx512Vector::sum_i32(total);
 }
 
 }  // namespace
