@@ -25,18 +25,19 @@ Backend::Operation::Operation(Backend& backend, const char* name, const metrics:
       name_(name),
       cost_(cost),
       profiled_(backend.profiling_),
-      traced_(telemetry::enabled()) {
+      traced_(backend.depth_ == 0 && telemetry::enabled()) {
   if (backend_.depth_++ == 0) backend_.counters_ += cost;
-  if (profiled_) backend_.profile_.enter(name);
-  if (profiled_ || traced_) start_ = telemetry::now();
+  if (profiled_) {
+    backend_.profile_.enter(name);
+    profile_start_ = std::chrono::steady_clock::now();
+  }
+  if (traced_) trace_start_ = telemetry::now();
 }
 
 Backend::Operation::~Operation() {
   --backend_.depth_;
-  if (!profiled_ && !traced_) return;
-  const auto end = telemetry::now();
-  if (profiled_) backend_.profile_.leave(end - start_, cost_);
-  if (traced_) telemetry::record(name_, start_, end);
+  if (traced_) telemetry::record(name_, trace_start_, telemetry::now());
+  if (profiled_) backend_.profile_.leave(std::chrono::steady_clock::now() - profile_start_, cost_);
 }
 
 BatchView Backend::begin_forward(const BatchView& host_batch) {

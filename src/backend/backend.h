@@ -125,8 +125,9 @@ class Backend {
   virtual void do_mlp_step(const MlpArgs& args);
   virtual void do_lm_head_step(const LmHeadArgs& args);
 
-  // An operation, from here to the end of its scope: counted if it is not part of another one, timed while
-  // somebody asks. A step that is fused opens one for what is worth a line of its own in the profile.
+  // An operation, from here to the end of its scope: counted and a span of telemetry if it is not part of
+  // another one, in the profile if there is one. A step that is fused opens one for what is worth a line of
+  // its own in the profile.
   class Operation {
    public:
     Operation(Backend& backend, const char* name, const metrics::Cost& cost);
@@ -140,7 +141,8 @@ class Backend {
     metrics::Cost cost_;
     bool profiled_;
     bool traced_;
-    std::chrono::steady_clock::time_point start_;
+    std::chrono::steady_clock::time_point profile_start_;
+    int64_t trace_start_ = 0;
   };
 
  private:

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <memory>
 #include <new>
 #include <set>
+#include <thread>
 
 namespace inferno::telemetry {
 
@@ -58,6 +60,17 @@ SpanLog::ThreadBuffer* make_own_buffer() {
   return own_buffer = owner.buffer.get();
 }
 
+void to_nanoseconds(std::vector<Span>& spans, const TickSample& first_ticks) {
+  if (std::none_of(spans.begin(), spans.end(), [](const Span& span) { return span.in_ticks; })) return;
+  const TickSample before = sample_ticks();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const TickScale scale(first_ticks, before, sample_ticks());
+  for (Span& span : spans) {
+    if (!span.in_ticks) continue;
+    span = {span.stage, scale.time_ns(span.start), scale.duration_ns(span.duration), span.thread, false};
+  }
+}
+
 }  // namespace
 
 SpanLog& SpanLog::instance() {
@@ -65,22 +78,27 @@ SpanLog& SpanLog::instance() {
   return *log;
 }
 
-void SpanLog::record(const char* stage, std::chrono::steady_clock::time_point start,
-                     std::chrono::steady_clock::time_point end) {
+void SpanLog::record(const char* stage, int64_t start, int64_t end, bool in_ticks) {
   ThreadBuffer* buffer = own_buffer != nullptr ? own_buffer : make_own_buffer();
   if (buffer == nullptr) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+    instance().dropped_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   size_t count = buffer->count.load(std::memory_order_relaxed);
   if (count == ThreadBuffer::kSpans) {
-    const std::lock_guard lock(mutex_);
-    drain(*buffer);
+    SpanLog& log = instance();
+    const std::lock_guard lock(log.mutex_);
+    log.drain(*buffer);
     buffer->moved = count = 0;
     buffer->count.store(0, std::memory_order_relaxed);
   }
-  buffer->spans[count] = {stage, start, end - start, buffer->thread};
+  buffer->spans[count] = {stage, start, end - start, buffer->thread, in_ticks};
   buffer->count.store(count + 1, std::memory_order_release);
+}
+
+void SpanLog::expect_ticks() {
+  const std::lock_guard lock(mutex_);
+  if (first_ticks_.ticks == 0) first_ticks_ = sample_ticks();
 }
 
 void SpanLog::add(ThreadBuffer& buffer) {
@@ -115,13 +133,16 @@ void SpanLog::drain(ThreadBuffer& buffer) {
 
 SpanLog::Snapshot SpanLog::snapshot() {
   Snapshot result;
+  TickSample first_ticks;
   {
     const std::lock_guard lock(mutex_);
     for (ThreadBuffer* buffer : buffers_) drain(*buffer);
     result.spans.assign(spans_.begin(), spans_.end());
     result.thread_names = thread_names_;
     result.dropped = dropped_.load(std::memory_order_relaxed);
+    first_ticks = first_ticks_;
   }
+  to_nanoseconds(result.spans, first_ticks);
   // A thread's own spans are in order already, also where two close at the same time.
   std::stable_sort(result.spans.begin(), result.spans.end(),
                    [](const Span& a, const Span& b) { return a.start + a.duration < b.start + b.duration; });
@@ -136,6 +157,14 @@ void SpanLog::discard(const Snapshot& written) {
   for (const Span& span : spans_) threads.insert(span.thread);
   std::erase_if(thread_names_, [&](const auto& entry) { return !threads.contains(entry.first); });
   dropped_.fetch_sub(written.dropped, std::memory_order_relaxed);
+}
+
+void SpanLog::clear() {
+  const std::lock_guard lock(mutex_);
+  for (ThreadBuffer* buffer : buffers_) drain(*buffer);
+  spans_.clear();
+  thread_names_.clear();
+  dropped_.store(0, std::memory_order_relaxed);
 }
 
 void SpanLog::set_limit(size_t max_spans) {

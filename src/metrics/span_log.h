@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -12,13 +11,16 @@
 #include <string>
 #include <vector>
 
+#include "base/tick_counter.h"
+
 namespace inferno::telemetry {
 
 struct Span {
   const char* stage = nullptr;
-  std::chrono::steady_clock::time_point start;
-  std::chrono::nanoseconds duration{0};
-  int thread = 0;  // as the system numbers it
+  int64_t start = 0;     // nanoseconds of the steady clock, or ticks
+  int64_t duration = 0;  // in the same
+  int thread = 0;        // as the system numbers it
+  bool in_ticks = false;
 };
 
 class SpanLog {
@@ -27,11 +29,13 @@ class SpanLog {
   static SpanLog& instance();
 
   // Of the calling thread. A span for which there is no room (the limit, or memory) is counted as dropped.
-  void record(const char* stage, std::chrono::steady_clock::time_point start,
-              std::chrono::steady_clock::time_point end);
+  static void record(const char* stage, int64_t start, int64_t end, bool in_ticks);
+
+  // Spans in ticks may come: the longer ago this was, the better their unit is known.
+  void expect_ticks();
 
   struct Snapshot {
-    std::vector<Span> spans;  // in order of closing
+    std::vector<Span> spans;  // in order of closing, none in ticks
     std::map<int, std::string> thread_names;
     uint64_t dropped = 0;
   };
@@ -39,6 +43,8 @@ class SpanLog {
   Snapshot snapshot();
   // Forgets what `written` shows; spans closed since then stay.
   void discard(const Snapshot& written);
+  // Forgets everything.
+  void clear();
 
   // How many spans the common log holds at most.
   void set_limit(size_t max_spans);
@@ -63,6 +69,7 @@ class SpanLog {
   std::deque<Span> spans_;
   std::map<int, std::string> thread_names_;  // of the threads in spans_
   size_t max_spans_ = size_t{1} << 20;
+  TickSample first_ticks_;  // when they were expected first
   std::atomic<uint64_t> dropped_ = 0;
 };
 

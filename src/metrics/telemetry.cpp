@@ -23,6 +23,8 @@ std::atomic<bool> internal::on = true;
 std::atomic<bool> internal::on = false;
 #endif
 
+std::atomic<bool> internal::ticking = false;
+
 namespace {
 
 std::atomic<const Clock*> replaced_clock = nullptr;
@@ -30,8 +32,12 @@ std::atomic<const Clock*> replaced_clock = nullptr;
 // Held from a snapshot until what it shows is forgotten, so that nothing is forgotten twice.
 std::mutex flushing;
 
-double microseconds(std::chrono::nanoseconds duration) {
-  return std::chrono::duration<double, std::micro>(duration).count();
+double microseconds(int64_t ns) {
+  return static_cast<double>(ns) / 1e3;
+}
+
+int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
 std::string json_string(std::string_view text) {
@@ -98,7 +104,7 @@ Status write_events(const SpanLog::Snapshot& log, const AppendFn& append) {
   TRY(write_names(log, file));
   double last = 0;
   for (const Span& span : log.spans) {
-    const double start = microseconds(span.start.time_since_epoch());
+    const double start = microseconds(span.start);
     const double duration = microseconds(span.duration);
     last = start + duration;
     TRY(
@@ -119,29 +125,37 @@ Status write_events(const SpanLog::Snapshot& log, const AppendFn& append) {
 }  // namespace
 
 void set_enabled(bool on) {
+  if (on && replaced_clock.load(std::memory_order_acquire) == nullptr && has_tick_counter()) {
+    SpanLog::instance().expect_ticks();
+    internal::ticking.store(true, std::memory_order_relaxed);
+  }
   internal::on.store(on, std::memory_order_relaxed);
 }
 
 Status configure_from_environment() {
   constexpr const char* kVariable = "INFENG_ENABLE_TELEMETRY";
   TRY_ASSIGN(const std::optional<bool> on, environment::get_switch(kVariable));
-  if (on) set_enabled(*on);
+  set_enabled(on.value_or(enabled()));
   return {};
 }
 
-std::chrono::steady_clock::time_point now() {
+int64_t internal::now_ns() {
   const Clock* clock = replaced_clock.load(std::memory_order_acquire);
-  return clock != nullptr ? clock->now() : std::chrono::steady_clock::now();
+  return nanoseconds(clock != nullptr ? clock->now() : std::chrono::steady_clock::now());
 }
 
 void set_clock(const Clock& clock) {
+  internal::ticking.store(false, std::memory_order_relaxed);
   replaced_clock.store(&clock == &steady_clock() ? nullptr : &clock, std::memory_order_release);
+}
+
+void record(const char* stage, int64_t start, int64_t end) {
+  SpanLog::record(stage, start, end, internal::ticking.load(std::memory_order_relaxed));
 }
 
 void record(const char* stage, std::chrono::steady_clock::time_point start,
             std::chrono::steady_clock::time_point end) {
-  static SpanLog& log = SpanLog::instance();
-  log.record(stage, start, end);
+  SpanLog::record(stage, nanoseconds(start), nanoseconds(end), false);
 }
 
 Status flush_csv(const std::string& path) {
@@ -181,7 +195,7 @@ Usage usage() {
 
 void clear() {
   const std::lock_guard lock(flushing);
-  SpanLog::instance().discard(SpanLog::instance().snapshot());
+  SpanLog::instance().clear();
 }
 
 void set_max_spans(size_t max_spans) {

@@ -3,9 +3,9 @@
 //   telemetry::ScopedCounter counter("Scheduler::DispatchNext");   // until the end of the scope
 //   telemetry::flush_csv("reports/runtime_metrics.csv");           // stage,elapsed_us
 //
-// Off, a scope costs one relaxed load. On, each thread records into a buffer of its own without a lock; at
-// most kMaxSpans spans (32 MiB) are kept, further ones are counted as dropped, and every output says how
-// many.
+// Off, a scope costs one relaxed load. On, it costs two readings of the processor's counter, and each thread
+// records into a buffer of its own without a lock; at most kMaxSpans spans (32 MiB) are kept, further ones
+// are counted as dropped, and every output says how many.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,15 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/tick_counter.h"
 
 namespace inferno::telemetry {
 
 namespace internal {
 extern std::atomic<bool> on;
-}
+extern std::atomic<bool> ticking;  // spans are measured in ticks, else in nanoseconds
+int64_t now_ns();
+}  // namespace internal
 
 // At start as the CMake option INFENG_ENABLE_TELEMETRY says, which is off unless set.
 inline bool enabled() {
@@ -33,12 +36,15 @@ void set_enabled(bool on);
 // kInvalidArgument.
 Status configure_from_environment();
 
-// The time that spans are measured with.
-std::chrono::steady_clock::time_point now();
-// Replaces the steady clock, for tests; `clock` must outlive its use.
+// The time that spans are measured with, in a unit of its own (base/tick_counter.h).
+inline int64_t now() {
+  return internal::ticking.load(std::memory_order_relaxed) ? read_ticks() : internal::now_ns();
+}
+// Measures with `clock`, for tests; it must outlive its use. No scope may be open.
 void set_clock(const Clock& clock);
 
 // A span whose begin and end the caller has read already. `stage` is a string literal.
+void record(const char* stage, int64_t start, int64_t end);  // of now()
 void record(const char* stage, std::chrono::steady_clock::time_point start,
             std::chrono::steady_clock::time_point end);
 
@@ -56,7 +62,7 @@ class ScopedCounter {
 
  private:
   const char* stage_;
-  std::chrono::steady_clock::time_point start_;
+  int64_t start_ = 0;
 };
 
 // Writes `stage,elapsed_us`: a row for each closed scope in order of closing, microseconds with three

@@ -110,6 +110,27 @@ TEST_F(Telemetry, AScopeCountsIfTelemetryWasOnWhenItBegan) {
   EXPECT_EQ(csv(), "stage,elapsed_us\nbegun on,0.000\n");
 }
 
+TEST_F(Telemetry, SpansInTicksAreWrittenInMicrosecondsOfTheSteadyClock) {
+  set_clock(steady_clock());
+  set_enabled(true);  // takes the processor's counter, if it has one
+  const auto begin = steady_clock().now();
+  record("before", begin - 1ms, begin);
+  {
+    const ScopedCounter counter("inside");
+    std::this_thread::sleep_for(3ms);
+  }
+  const auto end = steady_clock().now();
+  const nlohmann::json events = trace();
+  const double start_us = events[events.size() - 1]["ts"], duration_us = events[events.size() - 1]["dur"];
+  EXPECT_EQ(events[events.size() - 1]["name"], "inside");
+  EXPECT_EQ(events[events.size() - 2]["name"], "before");
+  const auto us = [](auto duration) { return std::chrono::duration<double, std::micro>(duration).count(); };
+  constexpr double kSlack = 10;  // microseconds
+  EXPECT_GE(duration_us, 3000 - kSlack);
+  EXPECT_GE(start_us, us(begin.time_since_epoch()) - kSlack);
+  EXPECT_LE(start_us + duration_us, us(end.time_since_epoch()) + kSlack);
+}
+
 TEST_F(Telemetry, StageNamesAreQuotedWhereTheyMustBe) {
   span("a,\"b\"\n", 1us);
   EXPECT_EQ(trace().back()["name"], "a,\"b\"\n");
