@@ -1,5 +1,6 @@
 // A vector in plain C++, as ../loops needs it: four lanes, which every CPU's smallest registers hold. For the
-// files of this folder and of ISAs that have nothing better: everything has internal linkage.
+// files of this folder and of ISAs that have nothing better: everything has internal linkage. What takes a
+// loop over lanes is a function of its own: the tiles would hold hundreds of copies.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ struct GenericVector {
   using I [[gnu::vector_size(16)]] = int32_t;
   using Bytes [[gnu::vector_size(16)]] = int8_t;
   using Shorts [[gnu::vector_size(16)]] = uint16_t;
+  using SignedShorts [[gnu::vector_size(16)]] = int16_t;
   using Words [[gnu::vector_size(16)]] = uint32_t;
   // What fits into 16 registers.
   static constexpr int kTilePanels = 1, kTileRows = 4;
@@ -33,7 +35,7 @@ struct GenericVector {
   static void store(float* p, F x) { store(p, x, kLanes); }
   static void store(float* p, F x, int64_t n) { std::memcpy(p, &x, static_cast<size_t>(n) * sizeof *p); }
   static F load_f16(const uint16_t* p) { return load_f16(p, kLanes); }
-  static F load_f16(const uint16_t* p, int64_t n) {
+  [[gnu::noinline]] static F load_f16(const uint16_t* p, int64_t n) {
     F x = {};
     for (int64_t i = 0; i < n; ++i) x[i] = f16_to_f32(p[i]);
     return x;
@@ -146,13 +148,13 @@ struct GenericVector {
     return bits<I>(static_cast<Shorts>(bits<Shorts>(x) << kBits));
   }
   // `value` in byte i where bit i of the 16 from p on is 1, else 0.
-  static I select_bytes(const uint8_t* p, int8_t value) {
+  [[gnu::noinline]] static I select_bytes(const uint8_t* p, int8_t value) {
     Bytes x;
     for (int64_t i = 0; i < 16; ++i) x[i] = (p[i / 8] >> i % 8 & 1) != 0 ? value : int8_t{0};
     return bits<I>(x);
   }
   // table[i] of bytes i < 16.
-  static I lookup(const int8_t (&table)[16], I index) {
+  [[gnu::noinline]] static I lookup(const int8_t (&table)[16], I index) {
     const Bytes i = bits<Bytes>(index);
     Bytes x;
     for (int64_t j = 0; j < 16; ++j) x[j] = table[i[j]];
@@ -167,14 +169,17 @@ struct GenericVector {
 
   // The largest of the formats' offsets that stays in the bytes of weights: 128 where they are unsigned.
   static constexpr int kLargestOffset = 0;
+  // Adds products of two bytes at a time in 16 bits, which hold them: activations are at least -127.
   static I dot(I sum, I w, I x) {
-    const Bytes a = bits<Bytes>(w);
-    const Bytes b = bits<Bytes>(x);
-    for (int64_t i = 0; i < 16; ++i) sum[i / 4] += a[i] * b[i];
-    return sum;
+    const Shorts products = even_bytes(w) * even_bytes(x) + odd_bytes(w) * odd_bytes(x);
+    const I pairs = bits<I>(products);
+    return add_i32(sum, add_i32(bits<I>(bits<Words>(pairs) << 16) >> 16, pairs >> 16));
   }
 
  private:
+  // In 16 bits, sign and all.
+  static Shorts even_bytes(I x) { return bits<Shorts>(bits<SignedShorts>(bits<Shorts>(x) << 8) >> 8); }
+  static Shorts odd_bytes(I x) { return bits<Shorts>(bits<SignedShorts>(x) >> 8); }
   template <class To, class From>
   static To bits(From x) {
     To result;
