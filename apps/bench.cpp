@@ -18,6 +18,7 @@ constexpr Command kCommands[] = {
     {"ladder", "Time one model in every way it can be run, a rung each", setup_bench_ladder},
     {"kernels", "Time single operations and write a CSV", setup_bench_kernels},
     {"peers", "Time llama-bench beside inferno on the same file", setup_bench_peers},
+    {"speculation", "Time texts of several kinds with guesses ahead and without", setup_bench_speculation},
     {"compare", "Set two reports against each other and fail on a regression", setup_bench_compare},
     {"report", "Make a page or tables of reports, ladders and the history", setup_bench_report},
 };

@@ -26,6 +26,7 @@ Run setup_bench_generation(CLI::App& app);
 Run setup_bench_ladder(CLI::App& app);
 Run setup_bench_kernels(CLI::App& app);
 Run setup_bench_peers(CLI::App& app);
+Run setup_bench_speculation(CLI::App& app);
 Run setup_bench_compare(CLI::App& app);
 Run setup_bench_report(CLI::App& app);
 

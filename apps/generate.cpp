@@ -28,6 +28,7 @@ struct Options {
   sampling::SamplingParams sampling;
   std::vector<std::string> stop;
   bool ignore_eos = false;
+  std::string speculative = "none";
   bool json = false;
   std::string metrics = "summary";
   std::string metrics_csv;  // path, or empty
@@ -94,6 +95,7 @@ Result<engine::Request> make_request(const Options& options, const Arguments& ar
   request.stop = options.stop;
   request.ignore_end = options.ignore_eos;
   request.use_kv_cache = !options.model.no_kv;
+  request.speculate = options.speculative == "ngram";
   return request;
 }
 
@@ -136,6 +138,7 @@ void write_json(const model::LoadedModel& loaded, const engine::Request& request
                                        {"finish_reason", engine::name(generated.finish_reason)},
                                        {"metrics", metrics_json(metrics, bandwidth)},
                                        {"phases", phases_json(generated)},
+                                       {"guesses", guesses_json(generated.guesses)},
                                        {"serving", serving_json(serving)}};
   // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
   write_stdout(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
@@ -159,6 +162,9 @@ Result<int> run(const Options& options) {
   TRY(check_metrics_csv(options.metrics_csv));
   TRY(check_sampling(options.sampling));
   warn_of_idle_options(options.sampling);
+  if (options.speculative != "none" && options.model.no_kv) {
+    warn("--speculative changes nothing with --no-kv: guesses are checked against the cache");
+  }
   TRY(kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
@@ -182,7 +188,8 @@ Result<int> run(const Options& options) {
   if (options.json) {
     write_json(loaded, request, generated, metrics, serving, bandwidth);
   } else if (options.metrics != "none") {
-    write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth));
+    write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth) +
+                 guesses_line(generated));
   }
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
@@ -209,6 +216,12 @@ Run setup_generate(CLI::App& app) {
       ->check(not_empty())
       ->allow_extra_args(false);
   app.add_flag("--ignore-eos", options->ignore_eos, "Go on after an end-of-sequence token");
+  app.add_option("--speculative", options->speculative,
+                 "Guess tokens ahead where the text repeats itself, and check them in one pass: ngram; the "
+                 "same text, sooner")
+      ->check(one_of({"none", "ngram"}))
+      ->capture_default_str()
+      ->type_name("HOW");
   app.add_option("--metrics", options->metrics,
                  "What stderr tells at the end: none, summary or full, which has a line per forward pass")
       ->check(one_of({"none", "summary", "full"}))

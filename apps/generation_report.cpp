@@ -89,6 +89,18 @@ nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving) {
   return json;
 }
 
+std::string guesses_line(const engine::Generated& generated) {
+  const engine::Guesses& g = generated.guesses;
+  if (g.drafted == 0) return "";
+  return fmt::format(
+      " guessed_tokens: {} of {} came, {:.2f} tokens a pass\n", g.accepted, g.drafted,
+      static_cast<double>(generated.ids.size()) / static_cast<double>(generated.ids.size() - g.accepted));
+}
+
+nlohmann::ordered_json guesses_json(const engine::Guesses& guesses) {
+  return {{"drafted", guesses.drafted}, {"accepted", guesses.accepted}};
+}
+
 nlohmann::ordered_json phases_json(const engine::Generated& generated) {
   const auto seconds = [](auto duration) { return metrics::Seconds(duration).count(); };
   const metrics::Phases& p = generated.phases;

@@ -32,6 +32,9 @@ nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
 // n_requests, n_cancelled, n_failed, new_tokens, ttps, and each of ServingMetrics::rows() as an object of its
 // statistics or null.
 nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving);
+// Tokens guessed ahead (--speculative); empty if none were.
+std::string guesses_line(const engine::Generated& generated);
+nlohmann::ordered_json guesses_json(const engine::Guesses& guesses);
 // Seconds of each part of a request, the rest as other_s; together its end-to-end latency.
 nlohmann::ordered_json phases_json(const engine::Generated& generated);
 

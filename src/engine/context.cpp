@@ -33,9 +33,9 @@ Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wa
   return {};
 }
 
-void Context::clear() {
-  cache_->truncate(kSequence, 0);
-  length_ = 0;
+void Context::truncate(int64_t n_positions) {
+  cache_->truncate(kSequence, n_positions);
+  length_ = n_positions;
 }
 
 Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_ids) {

@@ -28,8 +28,8 @@ class Context {
   Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
                  const CancelFn& cancelled = {});
   std::span<const float> logits() const { return logits_; }
-  // Back to no tokens.
-  void clear();
+  // Back to the first n_positions.
+  void truncate(int64_t n_positions);
 
  private:
   Context(model::Model& model, std::unique_ptr<kv::KvCache> cache);

@@ -85,7 +85,7 @@ Status Engine::start(Sequence& sequence) {
   return {};
 }
 
-// One forward pass, or a chunk of a long one, and the token that comes of it.
+// One forward pass, or a chunk of a long one, and the tokens that come of it.
 Status Engine::advance(Sequence& sequence) {
   if (sequence.is_cancelled()) {
     finish(sequence, FinishReason::kCancelled);
@@ -93,33 +93,68 @@ Status Engine::advance(Sequence& sequence) {
   }
   const auto pending = sequence.pending();
   const auto chunk = static_cast<size_t>(std::min(kPrefillChunk, model_->max_batch()));
-  const auto tokens = pending.first(std::min(pending.size(), chunk));
-  const bool is_last = tokens.size() == pending.size();
-  TRY(forward(sequence, tokens, is_last));
-  return is_last ? sample(sequence) : Status();
+  if (pending.size() > chunk) return forward(sequence, pending.first(chunk), model::Batch::Logits::kNone);
+  const auto guesses = guess(sequence);
+  std::vector<int32_t> tokens(pending.begin(), pending.end());
+  tokens.insert(tokens.end(), guesses.begin(), guesses.end());
+  TRY(forward(sequence, tokens, guesses.empty() ? model::Batch::Logits::kLast : model::Batch::Logits::kAll));
+  if (sequence.speculation) sequence.speculation->passed(tokens.size(), sequence.pass_time);
+  const bool is_prefill = sequence.is_prefill();
+  const size_t n_before = sequence.generated.ids.size();
+  const Status sampled = sample(sequence, guesses);
+  record_pass(sequence, is_prefill, sequence.generated.ids.size() - n_before);
+  return sampled;
 }
 
-Status Engine::forward(Sequence& sequence, std::span<const int32_t> tokens, bool is_last) {
+// Tokens that may follow the next one, to be computed along with it.
+std::span<const int32_t> Engine::guess(Sequence& sequence) {
+  if (!sequence.request.speculate || !sequence.request.use_kv_cache || sequence.is_prefill()) return {};
+  if (!sequence.speculation) sequence.speculation.emplace();
+  return sequence.speculation->draft(sequence.ids,
+                                     std::min(sequence.room_for_guesses(), model_->max_batch() - 1));
+}
+
+Status Engine::forward(Sequence& sequence, std::span<const int32_t> tokens, model::Batch::Logits wanted) {
   const telemetry::ScopedCounter counter(sequence.is_prefill() ? "Engine::Prefill" : "Engine::Decode");
   model_->backend().reset_counters();
   const auto start = clock_->now();
-  TRY(sequence.context->compute(tokens, is_last ? model::Batch::Logits::kLast : model::Batch::Logits::kNone,
-                                sequence.cancelled));
+  TRY(sequence.context->compute(tokens, wanted, sequence.cancelled));
   sequence.pass_time += clock_->now() - start;
   sequence.pass_cost += model_->backend().counters();
-  if (!is_last) return {};
-  Generated& generated = sequence.generated;
-  (sequence.is_prefill() ? generated.phases.prefill : generated.phases.decode) += sequence.pass_time;
-  (sequence.is_prefill() ? generated.prefill_cost : generated.decode_cost) += sequence.pass_cost;
-  sequence.metrics.record_forward_share(sequence.pass_time, 1);
-  sequence.pass_time = {};
-  sequence.pass_cost = {};
   return {};
 }
 
-Status Engine::sample(Sequence& sequence) {
+// A pass that made several tokens counts as so many, each with its share.
+void Engine::record_pass(Sequence& sequence, bool is_prefill, size_t n_tokens) {
+  Generated& generated = sequence.generated;
+  (is_prefill ? generated.phases.prefill : generated.phases.decode) += sequence.pass_time;
+  (is_prefill ? generated.prefill_cost : generated.decode_cost) += sequence.pass_cost;
+  const size_t shares = std::max<size_t>(n_tokens, 1);
+  for (size_t i = 0; i < shares; ++i) sequence.metrics.record_forward_share(sequence.pass_time, shares);
+  sequence.pass_time = {};
+  sequence.pass_cost = {};
+}
+
+// The token after those that are sure, and one more for each guess that came: its logits are there already.
+Status Engine::sample(Sequence& sequence, std::span<const int32_t> guesses) {
+  sequence.generated.guesses.drafted += guesses.size();
+  const size_t vocab_size = sequence.context->logits().size() / (guesses.size() + 1);
+  for (size_t row = 0; row <= guesses.size(); ++row) {
+    TRY_ASSIGN(const int32_t id,
+               draw(sequence, sequence.context->logits().subspan(row * vocab_size, vocab_size)));
+    if (sequence.speculation) sequence.speculation->came(id);
+    const bool guessed = row < guesses.size() && guesses[row] == id;
+    if (guessed) ++sequence.generated.guesses.accepted;
+    commit(sequence, id);
+    if (sequence.state != Sequence::State::kRunning) return {};
+    if (!guessed || sequence.is_cancelled()) break;
+  }
+  if (!guesses.empty()) sequence.context->truncate(static_cast<int64_t>(sequence.ids.size()) - 1);
+  return {};
+}
+
+Result<int32_t> Engine::draw(Sequence& sequence, std::span<const float> logits) {
   const auto start = clock_->now();
-  const std::span<const float> logits = sequence.context->logits();
   const Result<int32_t> drawn =
       sequence.sampler.sample(logits, sequence.ids, static_cast<uint64_t>(sequence.ids.size()));
   if (!drawn) return in_file(*model_, drawn.error());
@@ -127,14 +162,13 @@ Status Engine::sample(Sequence& sequence) {
   sequence.generated.phases.sampling += sampled - start;
   sequence.generated.timeline.tokens.push_back(sampled);
   log_token(*tokenizer_, sequence.generated.ids.size() + 1, logits, *drawn);
-  commit(sequence, *drawn);
-  return {};
+  return *drawn;
 }
 
 void Engine::commit(Sequence& sequence, int32_t id) {
   sequence.ids.push_back(id);
   sequence.generated.ids.push_back(id);
-  if (!sequence.request.use_kv_cache) sequence.context->clear();
+  if (!sequence.request.use_kv_cache) sequence.context->truncate(0);
   if (!sequence.request.ignore_end && tokenizer_->is_end(id)) {
     log::event(log::Level::kInfo, kModule, "[EOS reached]");
     return finish(sequence, FinishReason::kEnd);

@@ -41,8 +41,11 @@ class Engine {
   void schedule();
   Status start(Sequence& sequence);
   Status advance(Sequence& sequence);
-  Status forward(Sequence& sequence, std::span<const int32_t> tokens, bool is_last);
-  Status sample(Sequence& sequence);
+  std::span<const int32_t> guess(Sequence& sequence);
+  Status forward(Sequence& sequence, std::span<const int32_t> tokens, model::Batch::Logits wanted);
+  Status sample(Sequence& sequence, std::span<const int32_t> guesses);
+  Result<int32_t> draw(Sequence& sequence, std::span<const float> logits);
+  void record_pass(Sequence& sequence, bool is_prefill, size_t n_tokens);
   void commit(Sequence& sequence, int32_t id);
   void finish(Sequence& sequence, FinishReason reason);
   void fail(Sequence& sequence, const Error& error);

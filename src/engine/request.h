@@ -24,6 +24,7 @@ struct Request {
   bool use_kv_cache =
       true;  // false: the whole sequence is computed anew for every token; same tokens, bit for bit
   DType kv_type = DType::kF16;  // F16 or F32
+  bool speculate = false;       // guess tokens ahead by n-grams where it pays; same tokens, bit for bit
 };
 
 enum class FinishReason {
@@ -35,6 +36,11 @@ enum class FinishReason {
 };
 std::string_view name(FinishReason reason);
 
+// Tokens guessed ahead and computed, and those of them that came.
+struct Guesses {
+  uint64_t drafted = 0, accepted = 0;
+};
+
 struct Generated {
   std::vector<int32_t> ids;  // the end-of-sequence token included
   std::string text;          // of the ids, without end-of-sequence and without what a stop string cut off
@@ -42,6 +48,7 @@ struct Generated {
   metrics::Cost prefill_cost, decode_cost;  // of the passes together
   metrics::Timeline timeline;
   metrics::Phases phases;
+  Guesses guesses;
 };
 
 // Called with the next piece of the text, never empty; false ends generation.

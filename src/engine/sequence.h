@@ -10,6 +10,7 @@
 #include "engine/context.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
+#include "engine/speculation.h"
 #include "engine/text_output.h"
 #include "metrics/metrics.h"
 #include "sampling/sampler.h"
@@ -38,6 +39,8 @@ struct Sequence {
   std::span<const int32_t> pending() const {
     return std::span(ids).subspan(static_cast<size_t>(context->length()));
   }
+  // Tokens that may come after the one that the coming forward pass is sure to give.
+  int64_t room_for_guesses() const { return max_new_tokens - static_cast<int64_t>(generated.ids.size()) - 1; }
   bool is_prefill() const { return generated.ids.empty(); }
   bool is_cancelled() const { return output.refused() || (cancelled && cancelled()); }
 
@@ -47,6 +50,7 @@ struct Sequence {
   std::vector<int32_t> ids;        // the prompt's and the new ones
   int64_t max_new_tokens = 0;      // as many as the model's context has room for
   std::optional<Context> context;  // while running
+  std::optional<Speculation> speculation;
   sampling::Sampler sampler;
   TextOutput output;
   CancelFn cancelled;

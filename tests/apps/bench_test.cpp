@@ -1,6 +1,8 @@
 // `inferno bench`: compare and report as their users call them.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "bench/report/log.h"
 #include "bench/report/report_json.h"
 #include "support/bench_reports.h"
@@ -152,6 +154,26 @@ TEST_F(Bench, UnknownCommandsGetTheNearestName) {
   EXPECT_EQ(option.exit_code, 2);
   EXPECT_NE(option.err.find("did you mean --gate?"), std::string::npos) << option.err;
   EXPECT_NE(option.err.find("`inferno bench compare --help`"), std::string::npos) << option.err;
+}
+
+TEST_F(Bench, SpeculationHasARowForEachText) {
+  const std::string tale = write("tale.txt", [] {
+    std::string text;
+    for (int i = 0; i < 20; ++i) text += "Once upon a time there was a small girl. ";
+    return text;
+  }());
+  const std::string arguments = fmt::format(
+      "bench speculation '{}/models/demo/demo-tales-q8_0.gguf' {} {} --prompt-tokens 64 --trials 1 -n ",
+      INFERNO_SOURCE_DIR, tale, tale);
+  const Finished table = run_program("inferno", arguments + "32");
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_NE(table.out.find("tale.txt"), std::string::npos) << table.out;
+  const auto json = nlohmann::json::parse(run_program("inferno", arguments + "32 --json").out);
+  ASSERT_EQ(json["texts"].size(), 2u);
+  EXPECT_EQ(json["texts"][0]["passes"].get<int>() + json["texts"][0]["accepted"].get<int>(), 32);
+  const Finished too_short = run_program("inferno", arguments + "5000");
+  EXPECT_EQ(too_short.exit_code, 2);
+  EXPECT_NE(too_short.err.find("tale.txt: the text has "), std::string::npos) << too_short.err;
 }
 
 TEST_F(Bench, HelpShowsUsage) {

@@ -112,6 +112,17 @@ TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
 }
 
+TEST(GenerateCommand, SpeculationGivesTheSameTextAndSaysWhatItGuessed) {
+  const std::string prompt = "'One little duck, two little ducks. One little duck, two' -n 60 --ignore-eos";
+  const auto plain = json_of(prompt), guessing = json_of(prompt + " --speculative ngram");
+  EXPECT_EQ(guessing["generated_ids"], plain["generated_ids"]);
+  EXPECT_EQ(plain["guesses"]["drafted"], 0);
+  EXPECT_LE(guessing["guesses"]["accepted"], guessing["guesses"]["drafted"]);
+  const Finished idle = generate("-n 2 --speculative ngram --no-kv --metrics none");
+  EXPECT_EQ(idle.exit_code, 0);
+  EXPECT_TRUE(contains(idle.err, "--speculative changes nothing with --no-kv")) << idle.err;
+}
+
 TEST(GenerateCommand, AnEmptyStopStringIsRefused) {
   expect_refusal(generate("--stop ''"), 2, "--stop: expected text, found none");
   expect_refusal(generate("--stop="), 2, "--stop");
@@ -201,6 +212,8 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"once 3 more", "\"more\" is one argument too many"},
       {"--metrics ful", "--metrics: expected one of none, summary, full, found \"ful\"; did you mean full?"},
       {"--kv-type f61", "--kv-type: expected one of f16, f32, found \"f61\"; did you mean f16?"},
+      {"--speculative ngrm",
+       "--speculative: expected one of none, ngram, found \"ngrm\"; did you mean ngram?"},
       {"--backend scaler", "parallel, simd, scalar, found \"scaler\"; did you mean scalar?"},
       {"--threads 0", "--threads: expected a whole number from 1 to 1024, found \"0\""},
       {"--threads 100000", "--threads: expected a whole number from 1 to 1024, found \"100000\""},

@@ -1,0 +1,149 @@
+// inferno bench speculation: what guessing ahead gains on texts of several kinds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "apps/commands.h"
+#include "apps/model_options.h"
+#include "apps/output.h"
+#include "apps/progress_bar.h"
+#include "apps/signals.h"
+#include "apps/table.h"
+#include "apps/text_input.h"
+#include "apps/validators.h"
+#include "base/text.h"
+#include "bench/speculation.h"
+
+namespace inferno::apps {
+namespace {
+
+struct Options {
+  std::string model_path;
+  std::vector<std::string> texts;
+  std::string tokenizer_path;  // empty: the model's own
+  bool json = false;
+  ModelOptions model;
+  bench::SpeculationOptions replay;
+};
+
+struct Row {
+  std::string text;
+  bench::SpeculationReplay replay;
+};
+
+std::string as_table(const std::vector<Row>& rows) {
+  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
+               Align::kRight});
+  table.add_row({"text", "guessed", "came", "tokens a pass", "plain tok/s", "guessing tok/s", "gain"});
+  for (const Row& row : rows) {
+    const bench::SpeculationReplay& r = row.replay;
+    const auto n = static_cast<double>(r.new_tokens);
+    table.add_row({row.text, group_digits(r.guesses.drafted), group_digits(r.guesses.accepted),
+                   fmt::format("{:.2f}", n / static_cast<double>(r.n_passes)),
+                   fmt::format("{:.1f}", n / r.plain_s), fmt::format("{:.1f}", n / r.speculative_s),
+                   fmt::format("{:.2f}x", r.gain())});
+  }
+  std::string text;
+  for (const std::string& line : table.lines()) text += line + "\n";
+  return text;
+}
+
+std::string as_json(const Options& options, const model::LoadedModel& loaded, const std::vector<Row>& rows) {
+  const backend::DeviceInfo info = loaded.model->backend().info();
+  nlohmann::ordered_json json = {{"model", loaded.model->config().name},
+                                 {"backend", info.backend},
+                                 {"isa", info.isa},
+                                 {"threads", info.threads},
+                                 {"prompt_tokens", options.replay.prompt_tokens},
+                                 {"new_tokens", options.replay.new_tokens},
+                                 {"trials", options.replay.trials},
+                                 {"texts", nlohmann::ordered_json::array()}};
+  for (const Row& row : rows) {
+    const bench::SpeculationReplay& r = row.replay;
+    json["texts"].push_back({{"text", row.text},
+                             {"drafted", r.guesses.drafted},
+                             {"accepted", r.guesses.accepted},
+                             {"passes", r.n_passes},
+                             {"plain_s", r.plain_s},
+                             {"speculative_s", r.speculative_s},
+                             {"gain", r.gain()}});
+  }
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const Options& options,
+                                                                     const model::LoadedModel& loaded) {
+  if (options.tokenizer_path.empty()) return loaded.tokenizer;
+  TRY_ASSIGN(const gguf::File file, gguf::File::open(options.tokenizer_path));
+  return tokenizer::Tokenizer::from_gguf(file);
+}
+
+Result<int> run(Options options) {
+  TRY_ASSIGN(options.replay.kv_type, kv_type(options.model));
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  options.replay.cancelled = cancel_by(&cancelled);
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
+  TRY_ASSIGN(const auto tokenizer, choose_tokenizer(options, loaded));
+  ProgressBar bar;
+  std::vector<Row> rows;
+  for (const std::string& path : options.texts) {
+    const std::string name = escaped(std::filesystem::path(path).filename().string(), 40);
+    options.replay.on_trial = [&](int64_t trial) {
+      bar.show_line(
+          [&] { return fmt::format("{}: trial {} of {}", name, trial + 1, options.replay.trials); });
+    };
+    TRY_ASSIGN(const std::string text, read_text(path));
+    TRY_ASSIGN(const std::vector<int32_t> ids, tokenizer->encode(text));
+    const auto replay = bench::replay_with_speculation(loaded, ids, options.replay);
+    if (signal_exit_code() != 0) break;
+    if (!replay) return make_error(replay.error().code, "{}: {}", name, replay.error().message);
+    rows.push_back({name, *replay});
+  }
+  bar.clear();
+  if (!rows.empty()) write_stdout(options.json ? as_json(options, loaded, rows) : as_table(rows));
+  const int written = finish_stdout();
+  if (signal_exit_code() == 0) return written;
+  warn(fmt::format("interrupted after {} of {} texts", rows.size(), options.texts.size()));
+  return signal_exit_code();
+}
+
+}  // namespace
+
+Run setup_bench_speculation(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
+      ->required()
+      ->type_name("");
+  app.add_option("TEXT", options->texts, "Files whose text is replayed as if the model had written it")
+      ->required()
+      ->type_name("...");
+  const auto add_count = [&](const char* flag, int64_t& value, int64_t least, const char* description) {
+    app.add_option(flag, value, description)
+        ->check(whole_number_from(least, 1 << 20))
+        ->capture_default_str()
+        ->type_name("N");
+  };
+  add_count("--prompt-tokens", options->replay.prompt_tokens, 1, "Tokens of each text that are read");
+  add_count("-n,--max-new-tokens", options->replay.new_tokens, 1, "Tokens after them that are written");
+  add_count("--trials", options->replay.trials, 1,
+            "Runs with guesses and without, in turn; medians are shown");
+  app.add_option("--tokenizer", options->tokenizer_path,
+                 "A .gguf whose tokenizer cuts the texts, where the model's own is a synthetic one")
+      ->check(not_empty())
+      ->type_name("FILE");
+  app.add_flag("--json", options->json, "Print one JSON object");
+  add_model_options(app, options->model, false);
+  app.footer(
+      "The model's own words do not matter: each pass is computed, and the text says what comes.\n\n"
+      "Example:\n"
+      "  inferno bench speculation model.gguf prose.txt code.cpp answer-that-quotes.txt");
+  return [options] {
+    const Result<int> code = run(*options);
+    return code ? *code : fail(code.error());
+  };
+}
+
+}  // namespace inferno::apps
