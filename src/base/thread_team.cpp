@@ -25,25 +25,27 @@ void pause() {
 }
 
 // Where this fails the thread runs wherever the system lets it.
-void pin_to(std::thread& thread, unsigned cpu) {
+void pin_to(pthread_t thread, unsigned cpu) {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (cpu >= CPU_SETSIZE) return;
   CPU_SET(cpu, &set);
-  ::pthread_setaffinity_np(thread.native_handle(), sizeof set, &set);
+  ::pthread_setaffinity_np(thread, sizeof set, &set);
 }
 
 }  // namespace
 
 ThreadTeam::ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus)
-    : patience_(n_threads <= (cpus.empty() ? std::thread::hardware_concurrency() : cpus.size())
+    : cpus_(cpus.begin(),
+            cpus.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(cpus.size(), n_threads))),
+      patience_(n_threads <= (cpus.empty() ? std::thread::hardware_concurrency() : cpus.size())
                     ? kSpins
                     : kSpinsWhenCrowded) {
   workers_.reserve(n_threads - 1);
   try {
     for (unsigned thread = 1; thread < n_threads; ++thread) {
       workers_.emplace_back([this, thread] { work(thread); });
-      if (thread < cpus.size()) pin_to(workers_.back(), cpus[thread]);
+      if (thread < cpus.size()) pin_to(workers_.back().native_handle(), cpus[thread]);
     }
   } catch (const std::exception&) {
     // The system's limit on threads or memory: go on with those that started.
@@ -57,8 +59,23 @@ ThreadTeam::~ThreadTeam() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+// The system may have left the caller on a worker's processor, where one of the two waits for the other while
+// another processor idles, and may take many milliseconds to see it.
+void ThreadTeam::step_aside() {
+  if (cpus_.size() < 2) return;
+  const int here = ::sched_getcpu();
+  if (here < 0 || std::find(cpus_.begin() + 1, cpus_.end(), static_cast<unsigned>(here)) == cpus_.end())
+    return;
+  cpu_set_t allowed;
+  if (::pthread_getaffinity_np(::pthread_self(), sizeof allowed, &allowed) != 0) return;
+  if (cpus_[0] >= CPU_SETSIZE || !CPU_ISSET(cpus_[0], &allowed)) return;
+  pin_to(::pthread_self(), cpus_[0]);
+  ::pthread_setaffinity_np(::pthread_self(), sizeof allowed, &allowed);
+}
+
 void ThreadTeam::run_together(int64_t n, Call call, const void* context) {
   if (n <= 0) return;
+  step_aside();
   // No turn is left of the loop before, so nobody reads what is written here until the ticket is.
   call_.store(call, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);

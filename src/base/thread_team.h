@@ -15,7 +15,8 @@ namespace inferno {
 class ThreadTeam {
  public:
   // n_threads >= 1 counts the calling thread. Workers are pinned to cpus[1], cpus[2] … as far as the list
-  // goes. Where the system refuses a thread, the team is smaller: slower, never different.
+  // goes; the caller of run() is not, but leaves a worker's place for cpus[0] when it finds itself there.
+  // Where the system refuses a thread, the team is smaller: slower, never different.
   explicit ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus = {});
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -45,6 +46,7 @@ class ThreadTeam {
   using Call = void (*)(const void* context, int64_t turn, unsigned thread);
 
   void run_together(int64_t n, Call call, const void* context);
+  void step_aside();
   bool take_turn(unsigned thread);
   void work(unsigned thread);
 
@@ -58,9 +60,10 @@ class ThreadTeam {
   alignas(64) std::atomic<uint32_t> loops_{0};  // what sleepers wait on
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;          // guards error_
-  std::exception_ptr error_;  // the first of the loop that runs
-  int patience_;              // turns of an idle thread's loop before it lets others run
+  std::mutex mutex_;            // guards error_
+  std::exception_ptr error_;    // the first of the loop that runs
+  std::vector<unsigned> cpus_;  // the caller's place, then those of the workers
+  int patience_;                // turns of an idle thread's loop before it lets others run
   std::vector<std::thread> workers_;
 };
 

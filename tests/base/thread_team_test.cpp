@@ -1,6 +1,8 @@
 #include "base/thread_team.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <chrono>
 #include <stdexcept>
@@ -62,6 +64,32 @@ TEST(ThreadTeam, SleepersWakeUp) {
     });
     EXPECT_EQ(arrived, 3);
   }
+}
+
+TEST(ThreadTeam, TheCallerLeavesAWorkersPlace) {
+  cpu_set_t before;
+  ASSERT_EQ(::pthread_getaffinity_np(::pthread_self(), sizeof before, &before), 0);
+  std::vector<unsigned> cpus;
+  for (unsigned cpu = 0; cpu < CPU_SETSIZE && cpus.size() < 2; ++cpu) {
+    if (CPU_ISSET(cpu, &before)) cpus.push_back(cpu);
+  }
+  if (cpus.size() < 2) GTEST_SKIP() << "one processor";
+  ThreadTeam team(2, cpus);
+  constexpr int kRounds = 100;
+  int left = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    cpu_set_t workers_place;
+    CPU_ZERO(&workers_place);
+    CPU_SET(cpus[1], &workers_place);
+    ::pthread_setaffinity_np(::pthread_self(), sizeof workers_place, &workers_place);
+    ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
+    team.run(2, [](int64_t, unsigned) {});
+    if (::sched_getcpu() != static_cast<int>(cpus[1])) ++left;
+    cpu_set_t after;
+    ASSERT_EQ(::pthread_getaffinity_np(::pthread_self(), sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it may run where it might before";
+  }
+  EXPECT_GT(left, kRounds / 2);  // the system may move it as well
 }
 
 TEST(ThreadTeam, AnExceptionComesOutAndTheTeamGoesOn) {

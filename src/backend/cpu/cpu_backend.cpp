@@ -44,7 +44,7 @@ class CpuBackend final : public HostBackend {
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
     if (use == WeightUse::kVector) return load_vector(tensor);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
-    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, *this));
+    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, memory_));
     if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
@@ -309,7 +309,7 @@ class CpuBackend final : public HostBackend {
       multiply_by_reference(p, x, n, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
       return;
     }
-    m.kernel.multiply({static_cast<const uint8_t*>(m.panels.data()), vector_of(*p.bias), x,
+    m.kernel.multiply({static_cast<const uint8_t*>(m.panels.get()), vector_of(*p.bias), x,
                        quantized_from(0, p.w->cols), p.y, n, p.w->rows, p.w->cols, begin, end,
                        static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_});
   }
@@ -364,6 +364,7 @@ class CpuBackend final : public HostBackend {
   const CpuIsa& isa_;
   CpuKernels kernels_;
   ThreadTeam team_;
+  LargeMemory memory_;  // of weights
   int64_t max_cols_ = 0;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread

@@ -4,7 +4,7 @@ namespace inferno::backend {
 
 Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
                                                      const CpuKernels& kernels, ThreadTeam& team,
-                                                     HostBackend& memory) {
+                                                     LargeMemory& memory) {
   auto matrix = std::make_shared<CpuMatrix>();
   matrix->rows = tensor.as<const uint8_t>();
   matrix->row_bytes = static_cast<int64_t>(row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols())));
@@ -13,8 +13,10 @@ Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, Weigh
   matrix->kernel = kernel;
   matrix->n_panels = (tensor.rows() + kernel.rows - 1) / kernel.rows;
   const int64_t panel_bytes = kernel.panel_bytes(tensor.cols());
-  TRY_ASSIGN(matrix->panels, memory.alloc(static_cast<size_t>(matrix->n_panels * panel_bytes)));
-  auto* panels = static_cast<uint8_t*>(matrix->panels.data());
+  TRY_ASSIGN(const std::shared_ptr<void> memory_of_panels,
+             memory.alloc(static_cast<size_t>(matrix->n_panels * panel_bytes), team));
+  auto* panels = static_cast<uint8_t*>(memory_of_panels.get());
+  matrix->panels = memory_of_panels;
   constexpr int64_t kPanelsPerTurn = 8;
   team.run((matrix->n_panels + kPanelsPerTurn - 1) / kPanelsPerTurn, [&](int64_t turn, unsigned) {
     const int64_t end = std::min(matrix->n_panels, (turn + 1) * kPanelsPerTurn);

@@ -6,7 +6,7 @@
 
 #include "backend/args.h"
 #include "backend/cpu_isa.h"
-#include "backend/host_backend.h"
+#include "base/large_memory.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 #include "tensor/tensor.h"
@@ -18,7 +18,7 @@ struct CpuMatrix {
   const uint8_t* rows = nullptr;
   int64_t row_bytes = 0;
   kernels::PanelMatmul kernel;  // rows == 0: no panels, since it is only looked up or its type has none
-  Buffer panels;
+  std::shared_ptr<const void> panels;
   int64_t n_panels = 0;
 };
 
@@ -30,6 +30,6 @@ inline const CpuMatrix& matrix_of(const Weight& weight) {
 // memory for them.
 Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
                                                      const CpuKernels& kernels, ThreadTeam& team,
-                                                     HostBackend& memory);
+                                                     LargeMemory& memory);
 
 }  // namespace inferno::backend

@@ -2,6 +2,7 @@
 // before its (blocks, rows) scales in float16: one stream through memory. As many bytes as in the file.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
@@ -32,20 +33,22 @@ struct PanelQ8_0 {
   static void pack(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
     const int64_t nb = k / kBlock;
     constexpr uint32_t kFlip = kOffset == 128 ? 0x80808080u : 0u;
-    for (int64_t b = 0; b < nb; ++b) {
-      uint8_t* vectors = panel + block_offset(b);
-      uint8_t* scales = panel + scale_offset(nb, b);
-      for (int64_t row = 0; row < V::kLanes; ++row) {
-        BlockQ8_0 block = {};
-        if (row < n_rows)
-          std::memcpy(&block, w + row * stride + b * static_cast<int64_t>(sizeof block), sizeof block);
-        std::memcpy(scales + row * 2, &block.d, 2);
+    constexpr BlockQ8_0 kZeros = {};
+    // Row by row, as they lie in memory; the panel stays in the cache.
+    for (int64_t row = 0; row < V::kLanes; ++row) {
+      const bool is_there = row < n_rows;
+      const auto* block = is_there ? w + row * stride : reinterpret_cast<const uint8_t*>(&kZeros);
+      for (int64_t b = 0; b < nb; ++b) {
+        uint8_t* vectors = panel + block_offset(b);
+        std::memcpy(panel + scale_offset(nb, b) + row * 2, block + offsetof(BlockQ8_0, d), 2);
+#pragma GCC unroll 8
         for (int64_t i = 0; i < kBlock; i += 4) {
           uint32_t four;
-          std::memcpy(&four, block.qs + i, 4);
+          std::memcpy(&four, block + offsetof(BlockQ8_0, qs) + i, 4);
           four ^= kFlip;
           std::memcpy(vectors + Products<V>::place(row, i), &four, 4);
         }
+        if (is_there) block += sizeof(BlockQ8_0);
       }
     }
   }

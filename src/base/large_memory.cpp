@@ -1,0 +1,88 @@
+#include "base/large_memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+
+#include "base/text.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23  // Linux 5.14; headers may be older
+#endif
+
+namespace inferno {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kMappingBytes = size_t{64} << 20;
+constexpr size_t kAlignment = 64;
+
+// A huge page is cleared in 0.1 to 0.3 ms. Where memory is in fragments the system first moves others about,
+// for several: after so many such pages small ones are the faster start.
+constexpr std::chrono::microseconds kSlowPage{1500};
+constexpr int kSlowPages = 8;
+
+size_t round_up(size_t bytes, size_t to) {
+  return (bytes + to - 1) / to * to;
+}
+
+}  // namespace
+
+struct LargeMemory::Mapping {
+  Mapping(void* at, size_t size) : mapped(at), mapped_bytes(size) {
+    const auto address = reinterpret_cast<uintptr_t>(at);
+    begin = static_cast<std::byte*>(at) + (round_up(address, kHugePage) - address);
+  }
+  ~Mapping() { ::munmap(mapped, mapped_bytes); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+
+  void* mapped;
+  size_t mapped_bytes;
+  std::byte* begin;  // of the first huge page
+  size_t bytes() const { return mapped_bytes - kHugePage; }
+};
+
+Status LargeMemory::map(size_t bytes) {
+  const size_t size = round_up(std::max(bytes, kMappingBytes), kHugePage) + kHugePage;
+  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) {
+    return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
+                      std::strerror(errno));
+  }
+  mapping_ = std::make_shared<Mapping>(at, size);
+  used_ = made_ = 0;
+  return {};
+}
+
+// Advice, all of it: what does not succeed happens when the memory is first written.
+void LargeMemory::make_pages(size_t begin, size_t end, ThreadTeam& team) {
+  using Clock = std::chrono::steady_clock;
+  const auto n_pages = static_cast<int64_t>((end - begin) / kHugePage);
+  team.run(n_pages, [&](int64_t page, unsigned) {
+    std::byte* at = mapping_->begin + begin + static_cast<size_t>(page) * kHugePage;
+    ::madvise(at, kHugePage, slow_pages_ < kSlowPages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    const auto start = Clock::now();
+    ::madvise(at, kHugePage, MADV_POPULATE_WRITE);
+    if (Clock::now() - start > kSlowPage) ++slow_pages_;
+  });
+}
+
+Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
+  bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
+  if (!mapping_ || bytes > mapping_->bytes() - used_) TRY(map(bytes));
+  std::byte* data = mapping_->begin + used_;
+  used_ += bytes;
+  if (const size_t needed = round_up(used_, kHugePage); needed > made_) {
+    make_pages(made_, needed, team);
+    made_ = needed;
+  }
+  return std::shared_ptr<void>(mapping_, data);
+}
+
+}  // namespace inferno
