@@ -37,6 +37,7 @@ Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens)
   kv::Config kv{.layers = {}, .dtype = kv_type};
   for (const model::LayerConfig& layer : config.layers)
     kv.layers.push_back({layer.n_kv_heads, config.head_dim});
+  TRY(kv::check_type(kv));
   return bench::cache_bytes(kv, std::min(tokens, config.context_length));
 }
 

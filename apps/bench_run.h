@@ -14,7 +14,7 @@ namespace inferno::apps {
 // those of the disk. A synthetic model is in memory already.
 Status check_memory(const gguf::File& file, uint64_t kv_bytes);
 
-// Bytes of the keys and values that `tokens` positions of this model need.
+// Bytes of the keys and values that `tokens` positions of this model need; errors as kv::check_type().
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens);
 
 // --warmup-runs, --trials, --max-seconds, --prompt.

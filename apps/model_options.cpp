@@ -1,5 +1,7 @@
 #include "apps/model_options.h"
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "apps/output.h"
@@ -7,15 +9,31 @@
 #include "apps/validators.h"
 #include "base/text.h"
 #include "bench/describe.h"
+#include "kv/kv_cache.h"
 #include "model/presets.h"
 #include "model/synthetic.h"
 #include "models/demo/demo_model.h"
 
 namespace inferno::apps {
 
+namespace {
+
+// "q8_0": as the command line has it.
+std::string option_name(DType dtype) {
+  std::string text(name(dtype));
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+}  // namespace
+
 void add_kv_type_option(CLI::App& app, ModelOptions& options) {
-  app.add_option("--kv-type", options.kv_type, "How the cache stores keys and values: f16 or f32")
-      ->check(one_of({"f16", "f32"}))
+  std::vector<std::string> names;
+  for (const DType dtype : kv::kTypes) names.push_back(option_name(dtype));
+  app.add_option("--kv-type", options.kv_type,
+                 "How the cache stores keys and values: f16; f32 (exact); bf16 (f32's range); q8_0 (half of "
+                 "f16's memory)")
+      ->check(one_of(std::move(names)))
       ->capture_default_str()
       ->type_name("TYPE");
 }
@@ -58,7 +76,10 @@ Result<DType> kv_type(const ModelOptions& options) {
     }
     return make_error(ErrorCode::kInvalidArgument, "--kv: expected basic, found {}", quote(options.kv));
   }
-  return options.kv_type == "f32" ? DType::kF32 : DType::kF16;
+  for (const DType dtype : kv::kTypes) {
+    if (options.kv_type == option_name(dtype)) return dtype;
+  }
+  return make_error(ErrorCode::kInvalidArgument, "--kv-type {}: no such type", options.kv_type);
 }
 
 bool names_a_model(const std::string& argument) {

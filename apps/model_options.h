@@ -28,7 +28,7 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
 // By --backend and --threads.
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);
 
-// F16 or F32; kUnavailable for a cache that is not there.
+// Of kv::kTypes; kUnavailable for a cache that is not there.
 Result<DType> kv_type(const ModelOptions& options);
 
 // A model on the command line is a file that exists, what is named like one, or a synthetic model.

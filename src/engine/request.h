@@ -23,7 +23,7 @@ struct Request {
   bool ignore_end = false;        // go on after an end-of-sequence token
   bool use_kv_cache =
       true;  // false: the whole sequence is computed anew for every token; same tokens, bit for bit
-  DType kv_type = DType::kF16;  // F16 or F32
+  DType kv_type = DType::kF16;  // of kv::kTypes
   bool speculate = false;       // guess tokens ahead by n-grams where it pays; same tokens, bit for bit
 };
 

@@ -60,11 +60,12 @@ struct RopeParams {
 };
 
 // Where a layer's keys and values lie: blocks of positions, each (n_kv_heads, block_size, head_dim) in dtype.
-// A contiguous cache is one block as long as the context.
+// A contiguous cache is one block as long as the context. In Q8_0 the head_dim elements of a position and
+// head are head_dim / 32 blocks (BlockQ8_0) one after the other, as a row of weights is.
 struct KvLayerView {
   void* k;      // (n_blocks, n_kv_heads, block_size, head_dim)
   void* v;      // likewise
-  DType dtype;  // F32 or F16
+  DType dtype;  // F32, F16, BF16, or Q8_0 where head_dim is a multiple of 32
   int64_t block_size, n_kv_heads, head_dim;
 };
 

@@ -1,5 +1,6 @@
 #include "kv/basic_kv_cache.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/check.h"
@@ -8,6 +9,21 @@
 #include "base/text.h"
 
 namespace inferno::kv {
+
+Status check_type(const Config& config) {
+  CHECK(std::find(kTypes.begin(), kTypes.end(), config.dtype) != kTypes.end(), "KV type {}",
+        name(config.dtype));
+  const int64_t block = traits(config.dtype).block_elems;
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (config.layers[i].head_dim % block == 0) continue;
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "KV cache: {} stores blocks of {} elements, so the head_dim has to be a multiple of {}; "
+        "that of layer {} is {}; take F16 or BF16 instead",
+        name(config.dtype), block, block, i, config.layers[i].head_dim);
+  }
+  return {};
+}
 
 uint64_t bytes_per_position(const Config& config) {
   uint64_t elements = 0;
@@ -18,9 +34,9 @@ uint64_t bytes_per_position(const Config& config) {
 }
 
 Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& backend, const Config& config) {
-  CHECK(config.dtype == DType::kF16 || config.dtype == DType::kF32, "KV type {}", name(config.dtype));
   CHECK(config.max_seqs > 0 && config.max_positions > 0, "{} sequences of {} positions", config.max_seqs,
         config.max_positions);
+  TRY(check_type(config));
   const uint64_t per_position = bytes_per_position(config);
   const auto multiple = static_cast<uint64_t>(backend.kv_block_multiple());
   const uint64_t block_size =

@@ -11,7 +11,7 @@ namespace inferno::kv {
 class BasicKvCache final : public KvCache {
  public:
   // Allocates everything at once: 2 * max_seqs * max_positions * sum of (n_kv_heads * head_dim) elements.
-  // kResource, with the sum, when that is more than the machine has available.
+  // kResource, with the sum, when that is more than the machine has available; and as check_type().
   static Result<std::unique_ptr<BasicKvCache>> create(backend::Backend& backend, const Config& config);
 
   Status reserve(int32_t seq, int64_t n_positions) override;

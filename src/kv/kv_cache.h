@@ -1,6 +1,7 @@
 // KvCache: where the keys and values of past positions are kept, behind one interface for every layout.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,15 +17,22 @@ struct LayerShape {
   int64_t head_dim;
 };
 
+// What keys and values can be stored as: they are rounded to it, and read as stored. BF16 has F32's range and
+// 8 bits; Q8_0 has half of F16's bytes, and takes a head_dim that is a multiple of 32 only.
+inline constexpr std::array kTypes = {DType::kF16, DType::kF32, DType::kBF16, DType::kQ8_0};
+
 // What every kind of cache needs to know.
 struct Config {
   std::vector<LayerShape> layers;
-  DType dtype = DType::kF16;  // F16 or F32: keys and values are rounded to it when stored
+  DType dtype = DType::kF16;  // of kTypes
   int64_t max_seqs = 1;       // sequences held at once
   int64_t max_positions = 0;  // of one sequence
 };
 
-// Bytes of one position over all layers.
+// kInvalidArgument where a head is no whole number of the type's blocks.
+Status check_type(const Config& config);
+
+// Bytes of one position over all layers, whose type has been checked.
 uint64_t bytes_per_position(const Config& config);
 
 // Sequences are numbered 0 .. max_seqs - 1 by the caller.

@@ -45,6 +45,20 @@ TEST(BenchGeneration, WritesTablesAndAReport) {
   EXPECT_GT(row.at("prefill_pct_of_ceiling"), 0);
 }
 
+TEST(BenchGeneration, TheCacheTypeIsInTheReportAndItsBytesToo) {
+  const auto report = [](const char* type) {
+    const Finished finished = run_program(
+        "inferno", fmt::format("bench generation --no-save --json --kv-type {} {}", type, kShort));
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return nlohmann::json::parse(finished.out);
+  };
+  const auto f16 = report("f16");
+  const auto q8_0 = report("q8_0");
+  EXPECT_EQ(q8_0.at("kv_type"), "Q8_0");
+  EXPECT_EQ(q8_0.at("configs").at(0).at("cache_bytes").get<uint64_t>() * 64,
+            f16.at("configs").at(0).at("cache_bytes").get<uint64_t>() * 34);
+}
+
 TEST(BenchGeneration, TheReportBeforeIsKeptToBeComparedWith) {
   const auto folder = scratch_dir("bench_previous");
   const std::string command = "bench generation " + kShort + "--output-dir '" + folder.string() + "'";

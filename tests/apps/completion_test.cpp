@@ -51,7 +51,7 @@ TEST(Completion, BashCompletesValues) {
   EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "f"}), "full\n");
   EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "=", "f"}), "full\n");
   EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--suite", "="}), "quick\nstandard\nfull\n");
-  EXPECT_EQ(bash_completions({"inferno", "generate", "--kv-type", ""}), "f16\nf32\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "--kv-type", ""}), "f16\nf32\nbf16\nq8_0\n");
   EXPECT_EQ(bash_completions({"inferno", "generate", "--backend", "sca"}), "scalar\n");
   EXPECT_EQ(bash_completions({"inferno", "generate", "--metrics", "s"}), "summary\n");
   EXPECT_EQ(bash_completions({"inferno", "completion", "b"}), "bash\n");
@@ -84,7 +84,7 @@ TEST(Completion, FishCompletesCommandsOptionsValuesAndFiles) {
   EXPECT_EQ(completions("inferno bench comp"), "compare\n");
   EXPECT_EQ(completions("inferno bench compare --ga"), "--gate\n");
   EXPECT_EQ(completions("inferno bench generation --suite f"), "full\n");
-  EXPECT_EQ(completions("inferno generate --kv-type "), "f16\nf32\n");
+  EXPECT_EQ(completions("inferno generate --kv-type "), "bf16\nf16\nf32\nq8_0\n") << "it sorts them";
   EXPECT_EQ(completions("inferno completion b"), "bash\n");
   EXPECT_EQ(completions("inferno generate --trace a"), "a file.gguf\n");
   EXPECT_EQ(completions("inferno generate --seed a"), "");

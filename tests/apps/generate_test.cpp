@@ -89,8 +89,8 @@ TEST(GenerateCommand, TheFirstArgumentIsAModelIfItExistsOrLooksLikeOne) {
   expect_refusal(generate("synthetic:qwen3-06b:q8_0"), 2, "did you mean qwen3-0.6b?");
 }
 
-TEST(GenerateCommand, WithoutCacheAndInEitherTypeTheTokensAreTheSame) {
-  for (const char* type : {"f32", "f16"}) {
+TEST(GenerateCommand, WithoutCacheTheTokensAreTheSameInEveryType) {
+  for (const char* type : {"f32", "f16", "bf16", "q8_0"}) {
     for (const char* backend : {"auto", "simd", "scalar"}) {
       const std::string options = fmt::format("-n 6 --kv-type {} --backend {}", type, backend);
       EXPECT_EQ(json_of(options)["generated_ids"], json_of(options + " --no-kv")["generated_ids"]) << options;
@@ -211,7 +211,7 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"Once upon", "N, the tokens to generate: expected a whole number"},
       {"once 3 more", "\"more\" is one argument too many"},
       {"--metrics ful", "--metrics: expected one of none, summary, full, found \"ful\"; did you mean full?"},
-      {"--kv-type f61", "--kv-type: expected one of f16, f32, found \"f61\"; did you mean f16?"},
+      {"--kv-type f61", "--kv-type: expected one of f16, f32, bf16, q8_0, found \"f61\"; did you mean f16?"},
       {"--speculative ngrm",
        "--speculative: expected one of none, ngram, found \"ngrm\"; did you mean ngram?"},
       {"--backend scaler", "parallel, simd, scalar, found \"scaler\"; did you mean scalar?"},

@@ -34,7 +34,8 @@ class Logits : public testing::Test {
 TEST_F(Logits, AreThoseOfTheEngineBitForBit) {
   const std::vector<int32_t> ids = {1, 2, 3, 299, 0, 7};
   const model::LoadedModel loaded = load_path(model_, "auto");
-  for (const auto& [name, type] : {std::pair{"f16", DType::kF16}, std::pair{"f32", DType::kF32}}) {
+  for (const auto& [name, type] :
+       {std::pair{"f16", DType::kF16}, std::pair{"f32", DType::kF32}, std::pair{"bf16", DType::kBF16}}) {
     const Finished finished =
         logits(fmt::format("--prompt-ids 1,2,3,299,0,7 --kv-type {} -o {}", name, output_));
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
@@ -44,6 +45,14 @@ TEST_F(Logits, AreThoseOfTheEngineBitForBit) {
     EXPECT_EQ(array->shape, (std::vector<int64_t>{6, 300}));
     EXPECT_TRUE(same_bits(array->data, all_logits(*loaded.model, ids, type))) << name;
   }
+}
+
+TEST_F(Logits, ACacheTypeThatTheHeadsDoNotFitIsRefused) {
+  const Finished finished = logits("--prompt-ids 1,2,3 --kv-type q8_0 -o " + output_);
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("the head_dim has to be a multiple of 32; that of layer 0 is 8"),
+            std::string::npos)
+      << finished.err;
 }
 
 TEST_F(Logits, NothingIsWrittenWhenItFails) {

@@ -55,6 +55,15 @@ TEST_F(DecodeCost, ADecodeStepWritesOnePositionAndReadsTheContext) {
   EXPECT_EQ(decode_cost(*model_.model, 1 + kContext, DType::kF32).kv_bytes, (2 + kContext) * position * 4);
 }
 
+TEST_F(DecodeCost, BytesOfTheCacheAreThoseOfItsType) {
+  EXPECT_EQ(decode_cost(*model_.model, kContext, DType::kBF16).kv_bytes,
+            decode_cost(*model_.model, kContext, DType::kF16).kv_bytes);
+  const std::vector<std::byte> bytes = test::TinyModel({.n_layers = 1, .head_dim = 64}).bytes();
+  const model::LoadedModel wide = test::load_bytes(bytes);
+  constexpr uint64_t kPosition = 2 * 2 * 64 / 32 * 34;  // k and v, heads, blocks of a head and their bytes
+  EXPECT_EQ(decode_cost(*wide.model, kContext, DType::kQ8_0).kv_bytes, (1 + kContext) * kPosition);
+}
+
 TEST_F(DecodeCost, ActivationsCrossTheStepsOnce) {
   const uint64_t qkv = kDim + kQ;                         // x, q
   const uint64_t attention = 2 * kQ;                      // q, the result

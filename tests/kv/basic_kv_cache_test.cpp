@@ -16,6 +16,8 @@ std::shared_ptr<backend::Backend> scalar() {
 
 const Config kSmall{
     .layers = {{1, 8}, {4, 8}, {2, 16}}, .dtype = DType::kF16, .max_seqs = 3, .max_positions = 10};
+// For types with blocks.
+const Config kInBlocks{.layers = {{1, 32}, {4, 64}}, .max_seqs = 3, .max_positions = 10};
 
 TEST(BasicKvCache, BytesAreTheSumOverLayersThatDiffer) {
   EXPECT_EQ(bytes_per_position(kSmall), 2u * (1 * 8 + 4 * 8 + 2 * 16) * 2);
@@ -24,19 +26,51 @@ TEST(BasicKvCache, BytesAreTheSumOverLayersThatDiffer) {
   EXPECT_EQ((*cache)->bytes(), 3u * 10 * bytes_per_position(kSmall));
 }
 
+TEST(BasicKvCache, BytesAreThoseOfTheType) {
+  Config config = kInBlocks;
+  constexpr uint64_t kElements = 2 * (1 * 32 + 4 * 64);
+  const auto bytes = [&](DType dtype) {
+    config.dtype = dtype;
+    return bytes_per_position(config);
+  };
+  EXPECT_EQ(bytes(DType::kF32), kElements * 4);
+  EXPECT_EQ(bytes(DType::kF16), kElements * 2);
+  EXPECT_EQ(bytes(DType::kBF16), kElements * 2);
+  EXPECT_EQ(bytes(DType::kQ8_0), kElements / 32 * 34);
+}
+
 TEST(BasicKvCache, LayersHaveTheirOwnShapeAndMemory) {
-  const auto cache = *BasicKvCache::create(*scalar(), kSmall);
-  for (int64_t i = 0; i < 3; ++i) {
-    const kernels::KvLayerView layer = cache->layer(i);
-    EXPECT_EQ(layer.n_kv_heads, kSmall.layers[static_cast<size_t>(i)].n_kv_heads);
-    EXPECT_EQ(layer.head_dim, kSmall.layers[static_cast<size_t>(i)].head_dim);
-    EXPECT_EQ(layer.block_size, 10);
-    EXPECT_EQ(layer.dtype, DType::kF16);
-    const auto bytes = static_cast<size_t>(2 * 3 * 10 * layer.n_kv_heads * layer.head_dim);
-    std::memset(layer.k, 1, bytes);  // with the sanitizers: it is all there
-    std::memset(layer.v, 2, bytes);
-    EXPECT_EQ(static_cast<const char*>(layer.k)[bytes - 1], 1);
+  for (const DType dtype : kTypes) {
+    Config config = dtype == DType::kQ8_0 ? kInBlocks : kSmall;
+    config.dtype = dtype;
+    const auto cache = *BasicKvCache::create(*scalar(), config);
+    for (size_t i = 0; i < config.layers.size(); ++i) {
+      const kernels::KvLayerView layer = cache->layer(static_cast<int64_t>(i));
+      EXPECT_EQ(layer.n_kv_heads, config.layers[i].n_kv_heads);
+      EXPECT_EQ(layer.head_dim, config.layers[i].head_dim);
+      EXPECT_EQ(layer.block_size, 10);
+      EXPECT_EQ(layer.dtype, dtype);
+      const size_t bytes = row_bytes(dtype, static_cast<size_t>(3 * 10 * layer.n_kv_heads * layer.head_dim));
+      std::memset(layer.k, 1, bytes);  // with the sanitizers: it is all there
+      std::memset(layer.v, 2, bytes);
+      EXPECT_EQ(static_cast<const char*>(layer.k)[bytes - 1], 1);
+    }
   }
+}
+
+TEST(BasicKvCache, HeadsThatAreNoWholeBlocksAreRefused) {
+  Config config{.layers = {{2, 64}, {2, 80}}, .dtype = DType::kQ8_0, .max_positions = 8};
+  const auto cache = BasicKvCache::create(*scalar(), config);
+  ASSERT_FALSE(cache.ok());
+  EXPECT_EQ(cache.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(
+      cache.error().message,
+      "KV cache: Q8_0 stores blocks of 32 elements, so the head_dim has to be a multiple of 32; that of "
+      "layer 1 is 80; take F16 or BF16 instead");
+  config.dtype = DType::kBF16;
+  EXPECT_TRUE(BasicKvCache::create(*scalar(), config).ok());
+  config.dtype = DType::kQ4_0;
+  EXPECT_THROW((void)BasicKvCache::create(*scalar(), config), InternalError) << "is none of kTypes";
 }
 
 TEST(BasicKvCache, EachSequenceOwnsOneBlock) {

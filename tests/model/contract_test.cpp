@@ -64,7 +64,7 @@ class Contract : public testing::TestWithParam<std::tuple<std::string, DType, st
                               .dim = 24,
                               .n_heads = 6,
                               .n_kv_heads = 2,
-                              .head_dim = 10,
+                              .head_dim = kv_type == DType::kQ8_0 ? 32u : 10u,  // whole blocks
                               .hidden_dim = 40,
                               .window = windows ? 9u : 0u})
                  .bytes();
@@ -126,23 +126,34 @@ class QuantizedContract : public testing::TestWithParam<const kernels::CpuIsa*> 
     return *model::load_from_gguf(std::move(*file), *backend);
   }
 
+  void expect_same_bits_whatever(const std::vector<unsigned>& threads, const std::vector<size_t>& chunks,
+                                 DType kv_type) const {
+    const model::LoadedModel one = load(1);
+    const std::vector<float> alone = run(*one.model, {ids_}, {{{0, 0, 80}}}, kv_type)[0];
+    for (const unsigned n_threads : threads) {
+      const model::LoadedModel loaded = load(n_threads);
+      for (const size_t chunk : chunks) {
+        std::vector<Step> steps;
+        for (size_t begin = 0; begin < 80; begin += chunk)
+          steps.push_back({{0, begin, std::min<size_t>(80, begin + chunk)}});
+        SCOPED_TRACE(fmt::format("{} threads, {} tokens at a time", n_threads, chunk));
+        expect_same_bits(run(*loaded.model, {ids_}, steps, kv_type)[0], alone);
+      }
+    }
+  }
+
   const test::ForcedIsa forced_{GetParam()->name};
   const std::vector<int32_t> ids_ = test::random_ids(80, 4000, 4);
 };
 
 TEST_P(QuantizedContract, ThreadsAndChunksChangeNoBit) {
-  const model::LoadedModel one = load(1);
-  const std::vector<float> alone = run(*one.model, {ids_}, {{{0, 0, 80}}}, DType::kF16)[0];
-  for (const unsigned threads : {1u, 2u, 3u, 5u, 8u}) {
-    const model::LoadedModel loaded = load(threads);
-    for (const size_t chunk :
-         {size_t{1}, size_t{3}, size_t{5}, size_t{6}, size_t{7}, size_t{48}, size_t{80}}) {
-      std::vector<Step> steps;
-      for (size_t begin = 0; begin < 80; begin += chunk)
-        steps.push_back({{0, begin, std::min<size_t>(80, begin + chunk)}});
-      SCOPED_TRACE(fmt::format("{} threads, {} tokens at a time", threads, chunk));
-      expect_same_bits(run(*loaded.model, {ids_}, steps, DType::kF16)[0], alone);
-    }
+  expect_same_bits_whatever({1, 2, 3, 5, 8}, {1, 3, 5, 6, 7, 48, 80}, DType::kF16);
+}
+
+TEST_P(QuantizedContract, NorDoTheyInOtherTypesOfTheCache) {
+  for (const DType kv_type : {DType::kF32, DType::kBF16, DType::kQ8_0}) {
+    SCOPED_TRACE(std::string(name(kv_type)));
+    expect_same_bits_whatever({2, 3}, {1, 7}, kv_type);
   }
 }
 
@@ -151,7 +162,7 @@ INSTANTIATE_TEST_SUITE_P(On, QuantizedContract, testing::ValuesIn(backend::avail
 
 INSTANTIATE_TEST_SUITE_P(Models, Contract,
                          testing::Combine(testing::Values("qwen3", "llama", "gemma3"),
-                                          testing::Values(DType::kF32, DType::kF16),
+                                          testing::ValuesIn(kv::kTypes),
                                           testing::Values("scalar", "simd", "parallel")),
                          [](const auto& case_info) {
                            return std::get<0>(case_info.param) + "_" +

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "ops/format_oracle.h"
 #include "ops/op_case.h"
 #include "support/canary.h"
+#include "support/random.h"
 #include "tensor/half.h"
 
 namespace inferno::test {
@@ -33,16 +33,31 @@ struct Sequence {
   std::vector<float> k, v;  // (context, n_kv_heads, head_dim), as the cache's type can hold them
 };
 
+// To values that the type can hold: storing them rounds no more.
+void round_to(DType dtype, std::vector<float>& x) {
+  if (dtype == DType::kF16) {
+    for (float& value : x) value = f16_to_f32(f32_to_f16(value));
+  } else if (dtype == DType::kBF16) {
+    for (float& value : x) value = bf16_to_f32(f32_to_bf16(value));
+  } else if (dtype == DType::kQ8_0) {
+    for (size_t block = 0; block < x.size(); block += 32) {
+      const std::span<float> values(x.data() + block, 32);
+      float largest = 0;
+      for (const float value : values) largest = std::max(largest, std::abs(value));
+      const float d = f16_to_f32(f32_to_f16(largest / 127));
+      for (float& value : values) value = d * std::nearbyint(value / d);
+    }
+  }
+}
+
 Sequence make_sequence(const Shape& shape, int64_t context, int64_t n_queries) {
   Random random(static_cast<uint64_t>(context * 1000 + n_queries));
   const int64_t kv_size = context * shape.n_kv_heads * shape.head_dim;
   Sequence sequence = {context, n_queries,
                        random.floats(n_queries * shape.n_heads * shape.head_dim, -2.0, 2.0),
                        random.floats(kv_size, -2.0, 2.0), random.floats(kv_size, -2.0, 2.0)};
-  if (shape.dtype == DType::kF16) {
-    for (float& value : sequence.k) value = f16_to_f32(f32_to_f16(value));
-    for (float& value : sequence.v) value = f16_to_f32(f32_to_f16(value));
-  }
+  round_to(shape.dtype, sequence.k);
+  round_to(shape.dtype, sequence.v);
   return sequence;
 }
 
@@ -71,18 +86,11 @@ std::vector<float> run(const OpSet& ops, const Shape& shape, const std::vector<S
   }
   const int64_t n_seqs = static_cast<int64_t>(sequences.size());
   const int64_t n_blocks = n_seqs * max_blocks;
-  const size_t element_bytes = traits(shape.dtype).block_bytes;
-  const size_t cache_elements =
-      static_cast<size_t>(n_blocks * block_size * shape.n_kv_heads * shape.head_dim);
-  std::vector<uint8_t> k_cache(cache_elements * element_bytes, 0xff);
+  const int64_t cache_elements = n_blocks * block_size * shape.n_kv_heads * shape.head_dim;
+  std::vector<uint8_t> k_cache(row_bytes(shape.dtype, static_cast<size_t>(cache_elements)), 0xff);
   std::vector<uint8_t> v_cache = k_cache;
-  const auto put = [&](std::vector<uint8_t>& cache, size_t element, float value) {
-    if (shape.dtype == DType::kF16) {
-      put_u16(cache.data() + element * 2, f32_to_f16(value));
-    } else {
-      std::memcpy(cache.data() + element * 4, &value, sizeof value);
-    }
-  };
+  const kernels::KvLayerView kv = {k_cache.data(), v_cache.data(),   shape.dtype,
+                                   block_size,     shape.n_kv_heads, shape.head_dim};
 
   std::vector<int32_t> block_tables(static_cast<size_t>(n_blocks));
   for (int64_t s = 0; s < n_seqs; ++s) {
@@ -91,33 +99,18 @@ std::vector<float> run(const OpSet& ops, const Shape& shape, const std::vector<S
       block_tables[static_cast<size_t>(s * max_blocks + b)] =
           static_cast<int32_t>((max_blocks - 1 - b) * n_seqs + s);
     }
+    std::vector<int64_t> slots;
     for (int64_t p = 0; p < sequence.context; ++p) {
       const int64_t block = block_tables[static_cast<size_t>(s * max_blocks + p / block_size)];
-      for (int64_t h = 0; h < shape.n_kv_heads; ++h) {
-        for (int64_t d = 0; d < shape.head_dim; ++d) {
-          const int64_t head = (block * shape.n_kv_heads + h) * block_size * shape.head_dim;
-          const size_t from = static_cast<size_t>((p * shape.n_kv_heads + h) * shape.head_dim + d);
-          put(k_cache, static_cast<size_t>(head + ops.key_offset(p % block_size, d, shape.head_dim)),
-              sequence.k[from]);
-          put(v_cache, static_cast<size_t>(head + p % block_size * shape.head_dim + d), sequence.v[from]);
-        }
-      }
+      slots.push_back(block * block_size + p % block_size);
     }
+    ops.kv_append({sequence.k.data(), sequence.v.data(), kv, slots.data(), sequence.context});
   }
 
   Guarded<float> y(static_cast<int64_t>(q.size()));
   const float scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
-  ops.attention({q.data(),
-                 {k_cache.data(), v_cache.data(), shape.dtype, block_size, shape.n_kv_heads, shape.head_dim},
-                 block_tables.data(),
-                 cu_seqlens_q.data(),
-                 context_lens.data(),
-                 y.data(),
-                 n_seqs,
-                 max_blocks,
-                 shape.n_heads,
-                 scale,
-                 shape.window});
+  ops.attention({q.data(), kv, block_tables.data(), cu_seqlens_q.data(), context_lens.data(), y.data(),
+                 n_seqs, max_blocks, shape.n_heads, scale, shape.window});
   y.expect_canaries_alive();
   return y.values();
 }
@@ -157,11 +150,15 @@ std::vector<double> truth_of(const Shape& shape, const Sequence& s) {
 
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
-  for (const DType dtype : {DType::kF32, DType::kF16}) {
-    for (const int64_t head_dim : {8, 20, 64, 128, 256}) all.push_back({4, 2, head_dim, 0, dtype});
-    for (const int64_t ratio : {1, 2, 3, 4, 5, 8}) all.push_back({2 * ratio, 2, 16, 0, dtype});
+  for (const DType dtype : cache_types()) {
+    const bool has_blocks = dtype == DType::kQ8_0;
+    const int64_t small = has_blocks ? 32 : 16;
+    for (const int64_t head_dim : {8, 20, 32, 64, 96, 128, 256}) {
+      if (!has_blocks || head_dim % 32 == 0) all.push_back({4, 2, head_dim, 0, dtype});
+    }
+    for (const int64_t ratio : {1, 2, 3, 4, 5, 8}) all.push_back({2 * ratio, 2, small, 0, dtype});
     for (const int64_t window : {1, 2, 7, 100, 255, 256, 257, 300, 5000})
-      all.push_back({2, 1, 16, window, dtype});
+      all.push_back({2, 1, small, window, dtype});
   }
   return all;
 }
@@ -222,26 +219,30 @@ TEST_P(AttentionTest, HowThePrefillIsCutChangesNoBit) {
 }
 
 TEST_P(AttentionTest, PositionsOutsideTheWindowAreNotRead) {
-  for (const int64_t window : {1, 100, 256, 300}) {
-    SCOPED_TRACE("window " + std::to_string(window));
-    const Shape shape = {4, 2, 16, window, DType::kF32};
-    Sequence s = make_sequence(shape, 600, 1);
-    const std::vector<float> clean = run(ops(), shape, {s}, 16);
-    const auto outside = (s.context - window) * shape.n_kv_heads * shape.head_dim;
-    std::fill(s.k.begin(), s.k.begin() + outside, NAN);
-    std::fill(s.v.begin(), s.v.begin() + outside, NAN);
-    EXPECT_TRUE(same_bits(run(ops(), shape, {s}, 16), clean));
-    s.v[static_cast<size_t>(outside)] = NAN;  // the oldest that is seen
-    EXPECT_TRUE(std::isnan(run(ops(), shape, {s}, 16)[0]));
+  for (const DType dtype : cache_types()) {
+    for (const int64_t window : {1, 100, 256, 300}) {
+      const Shape shape = {4, 2, 32, window, dtype};
+      SCOPED_TRACE(shape.describe());
+      Sequence s = make_sequence(shape, 600, 1);
+      const std::vector<float> clean = run(ops(), shape, {s}, 16);
+      const auto outside = (s.context - window) * shape.n_kv_heads * shape.head_dim;
+      std::fill(s.k.begin(), s.k.begin() + outside, NAN);
+      std::fill(s.v.begin(), s.v.begin() + outside, NAN);
+      EXPECT_TRUE(same_bits(run(ops(), shape, {s}, 16), clean));
+      s.v[static_cast<size_t>(outside)] = NAN;  // the oldest that is seen
+      EXPECT_TRUE(std::isnan(run(ops(), shape, {s}, 16)[0]));
+    }
   }
 }
 
 TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
-  const Shape shape = {1, 1, 8, 0, DType::kF32};
-  Sequence s = make_sequence(shape, 300, 2);
-  for (float& value : s.q) value *= 1e4f;
-  const std::vector<float> y = run(ops(), shape, {s}, 16);
-  for (const float value : y) EXPECT_LE(std::abs(value), 2.0f);
+  for (const DType dtype : cache_types()) {
+    const Shape shape = {1, 1, 32, 0, dtype};
+    Sequence s = make_sequence(shape, 300, 2);
+    for (float& value : s.q) value *= 1e4f;
+    const std::vector<float> y = run(ops(), shape, {s}, 16);
+    for (const float value : y) EXPECT_LE(std::abs(value), 2.001f) << shape.describe();
+  }
 }
 
 INFERNO_FOR_EACH_OP_SET(AttentionTest);

@@ -29,7 +29,7 @@ struct OpSet {
   std::function<void(const kernels::ActMulParams&)> act_mul;
   std::function<void(const kernels::GatherRowsParams&)> gather_rows;
   // Positions whose keys lie side by side in the cache: (n_blocks, n_kv_heads, block_size / tile, head_dim,
-  // tile).
+  // tile), or in Q8_0 as kernels::KeyTileQ8_0. 1: keys lie as values do.
   int64_t key_tile = 1;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;
@@ -38,11 +38,12 @@ struct OpSet {
 
   // Blocks of a cache are a multiple of the tile.
   int64_t block_size(int64_t at_least) const { return (at_least + key_tile - 1) / key_tile * key_tile; }
-  // Of element d of the key of a position, from the beginning of its block and head.
-  int64_t key_offset(int64_t position, int64_t d, int64_t head_dim) const {
-    return position / key_tile * key_tile * head_dim + d * key_tile + position % key_tile;
-  }
 };
+
+// What a cache can store.
+inline std::vector<DType> cache_types() {
+  return {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0};
+}
 
 // One for each ISA that is here: the CPU backend's kernels.
 std::vector<OpSet> cpu_op_sets();

@@ -3,28 +3,25 @@
 #include <limits>
 
 #include "kernels/reference/reference.h"
-#include "tensor/half.h"
 
 namespace inferno::kernels::reference {
 namespace {
 
-float to_float(float value) {
-  return value;
-}
-float to_float(uint16_t value) {
-  return f16_to_f32(value);
-}
+constexpr int64_t kDims = 32;  // read at a time: whole blocks of every type
 
 // The keys or values of one sequence and one KV head.
-template <class Element>
 struct CachedHead {
-  const Element* data;
+  const uint8_t* data;
+  DequantizeFn dequantize_run;
+  int64_t row_bytes, run_bytes;  // of all dimensions; of kDims of them
   const int32_t* block_table;
   int64_t block_size, n_kv_heads, head_dim, kv_head;
 
-  const Element* row(int64_t position) const {
+  // n dimensions from d on, which is a multiple of kDims.
+  void read(int64_t position, int64_t d, int64_t n, float* x) const {
     const int64_t block = block_table[position / block_size];
-    return data + ((block * n_kv_heads + kv_head) * block_size + position % block_size) * head_dim;
+    const int64_t row = (block * n_kv_heads + kv_head) * block_size + position % block_size;
+    dequantize_run(data + row * row_bytes + d / kDims * run_bytes, x, n);
   }
 };
 
@@ -39,14 +36,16 @@ struct ChunkWeights {
   float weight[kAttentionChunk];  // exp(score - max) of position begin + i
 };
 
-template <class Element>
-void score_chunk(const float* q, const CachedHead<Element>& keys, Range range, float scale,
-                 ChunkWeights* chunk) {
+void score_chunk(const float* q, const CachedHead& keys, Range range, float scale, ChunkWeights* chunk) {
   chunk->max = -std::numeric_limits<float>::infinity();
   for (int64_t i = 0; i < range.end - range.begin; ++i) {
-    const Element* k = keys.row(range.begin + i);
     float dot = 0.0f;
-    for (int64_t d = 0; d < keys.head_dim; ++d) dot += q[d] * to_float(k[d]);
+    for (int64_t d0 = 0; d0 < keys.head_dim; d0 += kDims) {
+      const int64_t n = std::min(kDims, keys.head_dim - d0);
+      float k[kDims];
+      keys.read(range.begin + i, d0, n, k);
+      for (int64_t d = 0; d < n; ++d) dot += q[d0 + d] * k[d];
+    }
     chunk->weight[i] = dot * scale;
     chunk->max = std::max(chunk->max, chunk->weight[i]);
   }
@@ -58,24 +57,22 @@ void score_chunk(const float* q, const CachedHead<Element>& keys, Range range, f
 }
 
 // y = y * keep + (weighted sum of the chunk's values) * take, a few dimensions at a time.
-template <class Element>
-void combine_values(const CachedHead<Element>& values, Range range, const ChunkWeights& chunk, float keep,
-                    float take, float* y) {
-  constexpr int64_t kDims = 16;
+void combine_values(const CachedHead& values, Range range, const ChunkWeights& chunk, float keep, float take,
+                    float* y) {
   for (int64_t d0 = 0; d0 < values.head_dim; d0 += kDims) {
     const int64_t n = std::min(kDims, values.head_dim - d0);
     float sums[kDims] = {};
     for (int64_t i = 0; i < range.end - range.begin; ++i) {
-      const Element* v = values.row(range.begin + i) + d0;
-      for (int64_t d = 0; d < n; ++d) sums[d] += chunk.weight[i] * to_float(v[d]);
+      float v[kDims];
+      values.read(range.begin + i, d0, n, v);
+      for (int64_t d = 0; d < n; ++d) sums[d] += chunk.weight[i] * v[d];
     }
     for (int64_t d = 0; d < n; ++d) y[d0 + d] = y[d0 + d] * keep + sums[d] * take;
   }
 }
 
-template <class Element>
-void attend(const float* q, const CachedHead<Element>& keys, const CachedHead<Element>& values, Range visible,
-            float scale, float* y) {
+void attend(const float* q, const CachedHead& keys, const CachedHead& values, Range visible, float scale,
+            float* y) {
   float max = -std::numeric_limits<float>::infinity();
   float sum = 0.0f;
   for (int64_t d = 0; d < keys.head_dim; ++d) y[d] = 0.0f;
@@ -94,9 +91,11 @@ void attend(const float* q, const CachedHead<Element>& keys, const CachedHead<El
   for (int64_t d = 0; d < keys.head_dim; ++d) y[d] /= sum;
 }
 
-template <class Element>
 void attend_sequence(const AttentionParams& p, int64_t s) {
   const KvLayerView& kv = p.kv;
+  const auto bytes_of = [&](int64_t n) {
+    return static_cast<int64_t>(row_bytes(kv.dtype, static_cast<size_t>(n)));
+  };
   const int64_t first_row = p.cu_seqlens_q[s];
   const int64_t n_queries = p.cu_seqlens_q[s + 1] - first_row;
   const int64_t heads_per_kv_head = p.n_heads / kv.n_kv_heads;
@@ -104,14 +103,17 @@ void attend_sequence(const AttentionParams& p, int64_t s) {
     const int64_t position = p.context_lens[s] - n_queries + i;
     const int64_t oldest = p.window == 0 ? 0 : std::max<int64_t>(0, position - p.window + 1);
     for (int64_t h = 0; h < p.n_heads; ++h) {
-      const CachedHead<Element> keys = {static_cast<const Element*>(kv.k),
-                                        p.block_tables + s * p.max_blocks,
-                                        kv.block_size,
-                                        kv.n_kv_heads,
-                                        kv.head_dim,
-                                        h / heads_per_kv_head};
-      CachedHead<Element> values = keys;
-      values.data = static_cast<const Element*>(kv.v);
+      const CachedHead keys = {static_cast<const uint8_t*>(kv.k),
+                               find_dequantize(kv.dtype),
+                               bytes_of(kv.head_dim),
+                               bytes_of(kDims),
+                               p.block_tables + s * p.max_blocks,
+                               kv.block_size,
+                               kv.n_kv_heads,
+                               kv.head_dim,
+                               h / heads_per_kv_head};
+      CachedHead values = keys;
+      values.data = static_cast<const uint8_t*>(kv.v);
       const int64_t row = ((first_row + i) * p.n_heads + h) * kv.head_dim;
       attend(p.q + row, keys, values, {oldest, position + 1}, p.scale, p.y + row);
     }
@@ -121,13 +123,7 @@ void attend_sequence(const AttentionParams& p, int64_t s) {
 }  // namespace
 
 void attention(const AttentionParams& p) {
-  for (int64_t s = 0; s < p.n_seqs; ++s) {
-    if (p.kv.dtype == DType::kF16) {
-      attend_sequence<uint16_t>(p, s);
-    } else {
-      attend_sequence<float>(p, s);
-    }
-  }
+  for (int64_t s = 0; s < p.n_seqs; ++s) attend_sequence(p, s);
 }
 
 }  // namespace inferno::kernels::reference

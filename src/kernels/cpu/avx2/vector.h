@@ -25,6 +25,7 @@ struct Avx2Vector {
   static F load(const float* p, int64_t n) { return _mm256_maskload_ps(p, mask(n)); }
   static void store(float* p, F x) { _mm256_storeu_ps(p, x); }
   static void store(float* p, F x, int64_t n) { _mm256_maskstore_ps(p, mask(n), x); }
+  static F set_f16(uint16_t x) { return _mm256_set1_ps(_cvtsh_ss(x)); }
   static F load_f16(const uint16_t* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
@@ -41,6 +42,24 @@ struct Avx2Vector {
   static F load_bf16(const uint16_t* p) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
+  static F load_bf16(const uint16_t* p, int64_t n) {
+    uint16_t halves[kLanes] = {};
+    std::memcpy(halves, p, static_cast<size_t>(n) * sizeof *p);
+    return load_bf16(halves);
+  }
+  // To the nearest, halves to even; a NaN stays one.
+  static void store_bf16(uint16_t* p, F x, int64_t n) {
+    const I bits = _mm256_castps_si256(x);
+    const I odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), set_i32(1));
+    const I rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, set_i32(0x7fff)));
+    const I quiet = _mm256_or_si256(bits, set_i32(0x00400000));
+    const I is_nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+    const I top = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
+    uint16_t halves[kLanes];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves),
+                     _mm_packus_epi32(_mm256_castsi256_si128(top), _mm256_extracti128_si256(top, 1)));
+    std::memcpy(p, halves, static_cast<size_t>(n) * sizeof *p);
   }
 
   static F add(F a, F b) { return _mm256_add_ps(a, b); }

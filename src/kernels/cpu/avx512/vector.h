@@ -25,6 +25,7 @@ struct Avx512Vector {
   static F load(const float* p, int64_t n) { return _mm512_maskz_loadu_ps(mask(n), p); }
   static void store(float* p, F x) { _mm512_storeu_ps(p, x); }
   static void store(float* p, F x, int64_t n) { _mm512_mask_storeu_ps(p, mask(n), x); }
+  static F set_f16(uint16_t x) { return _mm512_set1_ps(_cvtsh_ss(x)); }
   static F load_f16(const uint16_t* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
@@ -35,8 +36,17 @@ struct Avx512Vector {
     _mm256_mask_storeu_epi16(p, mask(n), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
   }
   static F load_bf16(const uint16_t* p) {
-    const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+    return from_bf16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  static F load_bf16(const uint16_t* p, int64_t n) { return from_bf16(_mm256_maskz_loadu_epi16(mask(n), p)); }
+  // To the nearest, halves to even; a NaN stays one.
+  static void store_bf16(uint16_t* p, F x, int64_t n) {
+    const I bits = _mm512_castps_si512(x);
+    const I odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), set_i32(1));
+    const I rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, set_i32(0x7fff)));
+    const __mmask16 is_nan = _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q);
+    const I kept = _mm512_mask_or_epi32(rounded, is_nan, bits, set_i32(0x00400000));
+    _mm256_mask_storeu_epi16(p, mask(n), _mm512_cvtepi32_epi16(_mm512_srli_epi32(kept, 16)));
   }
 
   static F add(F a, F b) { return _mm512_add_ps(a, b); }
@@ -139,6 +149,9 @@ struct Avx512Vector {
   }
 
  private:
+  static F from_bf16(__m256i halves) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+  }
   static __mmask16 mask(int64_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
 };
 

@@ -34,6 +34,7 @@ struct GenericVector {
   }
   static void store(float* p, F x) { store(p, x, kLanes); }
   static void store(float* p, F x, int64_t n) { std::memcpy(p, &x, static_cast<size_t>(n) * sizeof *p); }
+  [[gnu::noinline]] static F set_f16(uint16_t x) { return set(f16_to_f32(x)); }
   static F load_f16(const uint16_t* p) { return load_f16(p, kLanes); }
   [[gnu::noinline]] static F load_f16(const uint16_t* p, int64_t n) {
     F x = {};
@@ -47,6 +48,14 @@ struct GenericVector {
     F x;
     for (int64_t i = 0; i < kLanes; ++i) x[i] = bf16_to_f32(p[i]);
     return x;
+  }
+  [[gnu::noinline]] static F load_bf16(const uint16_t* p, int64_t n) {
+    F x = {};
+    for (int64_t i = 0; i < n; ++i) x[i] = bf16_to_f32(p[i]);
+    return x;
+  }
+  static void store_bf16(uint16_t* p, F x, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) p[i] = f32_to_bf16(x[i]);
   }
 
   static F add(F a, F b) { return a + b; }

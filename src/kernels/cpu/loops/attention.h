@@ -6,45 +6,30 @@
 #include <cstdint>
 
 #include "kernels/cpu/loops/exp.h"
+#include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
 namespace {
 
-// How the cache stores an element.
-template <class V>
-struct CacheF32 {
-  using Stored = float;
-  static typename V::F load(const float* p) { return V::load(p); }
-  static typename V::F load(const float* p, int64_t n) { return V::load(p, n); }
-  static void store(float* p, typename V::F x, int64_t n) { V::store(p, x, n); }
-};
-
-template <class V>
-struct CacheF16 {
-  using Stored = uint16_t;
-  static typename V::F load(const uint16_t* p) { return V::load_f16(p); }
-  static typename V::F load(const uint16_t* p, int64_t n) { return V::load_f16(p, n); }
-  static void store(uint16_t* p, typename V::F x, int64_t n) { V::store_f16(p, x, n); }
-};
-
 // The keys and values of one sequence and KV head.
-template <class Stored>
+template <class Cache>
 struct CachedHead {
-  const Stored* k;
-  const Stored* v;
+  const uint8_t* k;
+  const uint8_t* v;
   const int32_t* block_table;
   int64_t block_size, n_kv_heads, head_dim, kv_head;
+  int64_t row_bytes = Cache::row_bytes(head_dim);
 
   // Of the tile of kKeyTile positions that `position` lies in.
-  const Stored* key_tile(int64_t position) const { return k + tile_offset(position); }
-  const Stored* value_tile(int64_t position) const { return v + tile_offset(position); }
+  const uint8_t* key_tile(int64_t position) const { return k + tile_offset(position); }
+  const uint8_t* value_tile(int64_t position) const { return v + tile_offset(position); }
 
  private:
   int64_t tile_offset(int64_t position) const {
     const int64_t block = block_table[position / block_size];
     const int64_t in_block = position % block_size / kKeyTile * kKeyTile;
-    return ((block * n_kv_heads + kv_head) * block_size + in_block) * head_dim;
+    return ((block * n_kv_heads + kv_head) * block_size + in_block) * row_bytes;
   }
 };
 
@@ -59,15 +44,15 @@ struct QueryRow {
 // Scores of kRows rows against kScoreVectors vectors of positions from `position` on, which begins a tile.
 // Tiles after `last` do not exist; the last one's scores stand for theirs.
 template <class V, class Cache, int kRows>
-void score_group(const QueryRow* rows, const CachedHead<typename Cache::Stored>& head, int64_t position,
-                 int64_t last, typename V::F scale, float* scores) {
+void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t position, int64_t last,
+                 typename V::F scale, float* scores) {
   using F = typename V::F;
   constexpr int kVectors = V::kScoreVectors;
   constexpr int kVectorsPerTile = static_cast<int>(kKeyTile / V::kLanes);
-  const typename Cache::Stored* k[kVectors];
+  const uint8_t* k[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     const int64_t tile = position + v / kVectorsPerTile * kKeyTile;
-    k[v] = head.key_tile(tile < last ? tile : last) + v % kVectorsPerTile * V::kLanes;
+    k[v] = head.key_tile(tile < last ? tile : last);
   }
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
@@ -75,15 +60,22 @@ void score_group(const QueryRow* rows, const CachedHead<typename Cache::Stored>&
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
-  for (int64_t d = 0; d < head.head_dim; ++d) {
-    F keys[kVectors];
+  const auto first = [](int v) { return v % kVectorsPerTile * V::kLanes; };
+  int64_t block = 0;
+  for (int64_t d = 0; d < head.head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
+    typename Cache::Scale scales[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) keys[v] = Cache::load(k[v] + d * kKeyTile);
+    for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k[v] + block, first(v));
+    for (int64_t i = 0; i < Cache::kBlockDims; ++i) {
+      F keys[kVectors];
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(k[v] + block, i, first(v), scales[v]);
 #pragma GCC unroll 8
-    for (int t = 0; t < kRows; ++t) {
-      const F q = V::set(rows[t].q[d]);
+      for (int t = 0; t < kRows; ++t) {
+        const F q = V::set(rows[t].q[d + i]);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[t][v] = V::fma(q, keys[v], sums[t][v]);
+        for (int v = 0; v < kVectors; ++v) sums[t][v] = V::fma(q, keys[v], sums[t][v]);
+      }
     }
   }
 #pragma GCC unroll 8
@@ -132,8 +124,8 @@ Mix weigh(QueryRow* row, float* scores, int64_t chunk, int64_t begin, int64_t en
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
 // lanes.
 template <class V, class Cache, int kRows, int kVectors>
-void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<typename Cache::Stored>& head,
-                const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n) {
+void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>& head, const float* weights,
+                int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n) {
   using F = typename V::F;
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
@@ -142,16 +134,12 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<typenam
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
   for (int64_t tile = begin / kKeyTile * kKeyTile; tile < end; tile += kKeyTile) {
-    const typename Cache::Stored* values = head.value_tile(chunk + tile) + d;
+    const uint8_t* values = head.value_tile(chunk + tile);
     const int64_t first = tile < begin ? begin : tile;
     const int64_t last = tile + kKeyTile < end ? tile + kKeyTile : end;
     for (int64_t i = first; i < last; ++i) {
-      const typename Cache::Stored* row = values + (i - tile) * head.head_dim;
       F x[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        x[v] = kVectors == 1 ? Cache::load(row, n) : Cache::load(row + v * V::kLanes);
-      }
+      Cache::values(values + (i - tile) * head.row_bytes, d, n, x);
 #pragma GCC unroll 8
       for (int t = 0; t < kRows; ++t) {
         const F weight = V::set(weights[t * kAttentionChunk + i]);
@@ -174,7 +162,7 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<typenam
 }
 
 template <class V, class Cache, int kRows>
-void attend_tile(QueryRow* rows, const CachedHead<typename Cache::Stored>& head, float scale, int64_t chunk) {
+void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int64_t chunk) {
   int64_t first = rows[0].begin;
   int64_t last = rows[0].end;
   for (int t = 1; t < kRows; ++t) {
@@ -213,8 +201,7 @@ void attend_tile(QueryRow* rows, const CachedHead<typename Cache::Stored>& head,
 }
 
 template <class V, class Cache, int kRows>
-void attend_rest(QueryRow* rows, int64_t n, const CachedHead<typename Cache::Stored>& head, float scale,
-                 int64_t chunk) {
+void attend_rest(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk) {
   if constexpr (kRows > 0) {
     if (n == kRows) return attend_tile<V, Cache, kRows>(rows, head, scale, chunk);
     attend_rest<V, Cache, kRows - 1>(rows, n, head, scale, chunk);
@@ -223,19 +210,18 @@ void attend_rest(QueryRow* rows, int64_t n, const CachedHead<typename Cache::Sto
 
 template <class V, class Cache>
 void attend(const AttentionPart& p) {
-  using Stored = typename Cache::Stored;
   const AttentionParams& a = p.all;
   const int64_t head_dim = a.kv.head_dim;
   const int64_t heads_per_kv_head = a.n_heads / a.kv.n_kv_heads;
   const int64_t first_query = a.cu_seqlens_q[p.seq];
   const int64_t first_position = a.context_lens[p.seq] - (a.cu_seqlens_q[p.seq + 1] - first_query);
-  const CachedHead<Stored> head = {static_cast<const Stored*>(a.kv.k),
-                                   static_cast<const Stored*>(a.kv.v),
-                                   a.block_tables + p.seq * a.max_blocks,
-                                   a.kv.block_size,
-                                   a.kv.n_kv_heads,
-                                   head_dim,
-                                   p.kv_head};
+  const CachedHead<Cache> head = {static_cast<const uint8_t*>(a.kv.k),
+                                  static_cast<const uint8_t*>(a.kv.v),
+                                  a.block_tables + p.seq * a.max_blocks,
+                                  a.kv.block_size,
+                                  a.kv.n_kv_heads,
+                                  head_dim,
+                                  p.kv_head};
   QueryRow rows[kMaxQueryRows];
   const int64_t n = p.row_end - p.row_begin;
   for (int64_t i = 0; i < n; ++i) {
@@ -264,45 +250,7 @@ void attend(const AttentionPart& p) {
 
 template <class V>
 void attention_part(const AttentionPart& p) {
-  if (p.all.kv.dtype == DType::kF16) {
-    attend<V, CacheF16<V>>(p);
-  } else {
-    attend<V, CacheF32<V>>(p);
-  }
-}
-
-template <class V, class Cache>
-void append_rows(const KvAppendParams& p) {
-  using Stored = typename Cache::Stored;
-  const KvLayerView& kv = p.kv;
-  for (int64_t r = 0; r < p.n; ++r) {
-    const int64_t block = p.slot_mapping[r] / kv.block_size;
-    const int64_t position = p.slot_mapping[r] % kv.block_size;
-    for (int64_t h = 0; h < kv.n_kv_heads; ++h) {
-      const float* k = p.k + (r * kv.n_kv_heads + h) * kv.head_dim;
-      const float* v = p.v + (r * kv.n_kv_heads + h) * kv.head_dim;
-      const int64_t base = (block * kv.n_kv_heads + h) * kv.block_size * kv.head_dim;
-      Stored* keys = static_cast<Stored*>(kv.k) + base + position / kKeyTile * kKeyTile * kv.head_dim +
-                     position % kKeyTile;
-      Stored* values = static_cast<Stored*>(kv.v) + base + position * kv.head_dim;
-      for (int64_t d = 0; d < kv.head_dim; d += V::kLanes) {
-        const int64_t n = kv.head_dim - d < V::kLanes ? kv.head_dim - d : V::kLanes;
-        Stored rounded[V::kLanes];
-        Cache::store(rounded, V::load(k + d, n), n);
-        for (int64_t i = 0; i < n; ++i) keys[(d + i) * kKeyTile] = rounded[i];
-        Cache::store(values + d, V::load(v + d, n), n);
-      }
-    }
-  }
-}
-
-template <class V>
-void kv_append_rows(const KvAppendParams& p) {
-  if (p.kv.dtype == DType::kF16) {
-    append_rows<V, CacheF16<V>>(p);
-  } else {
-    append_rows<V, CacheF32<V>>(p);
-  }
+  with_cache<V>(p.all.kv.dtype, [&](auto cache) { attend<V, decltype(cache)>(p); });
 }
 
 }  // namespace

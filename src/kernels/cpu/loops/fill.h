@@ -4,6 +4,7 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/loops/attention.h"
 #include "kernels/cpu/loops/k_quants.h"
+#include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/panel_float.h"
 #include "kernels/cpu/loops/panel_int8.h"
 #include "kernels/cpu/loops/q8_0.h"

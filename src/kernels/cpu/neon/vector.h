@@ -40,6 +40,7 @@ struct NeonVector {
     store(lanes, x);
     std::memcpy(p, lanes, static_cast<size_t>(n) * sizeof *p);
   }
+  static F set_f16(uint16_t x) { return vcvt_f32_f16(vreinterpret_f16_u16(vdup_n_u16(x))); }
   static F load_f16(const uint16_t* p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
   static F load_f16(const uint16_t* p, int64_t n) {
     if (n == kLanes) return load_f16(p);
@@ -55,6 +56,24 @@ struct NeonVector {
     std::memcpy(p, halves, static_cast<size_t>(n) * sizeof *p);
   }
   static F load_bf16(const uint16_t* p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }
+  static F load_bf16(const uint16_t* p, int64_t n) {
+    if (n == kLanes) return load_bf16(p);
+    uint16_t halves[kLanes] = {};
+    std::memcpy(halves, p, static_cast<size_t>(n) * sizeof *p);
+    return load_bf16(halves);
+  }
+  // To the nearest, halves to even; a NaN stays one.
+  static void store_bf16(uint16_t* p, F x, int64_t n) {
+    const uint32x4_t bits = vreinterpretq_u32_f32(x);
+    const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));
+    const uint32x4_t rounded = vaddq_u32(bits, vaddq_u32(odd, vdupq_n_u32(0x7fff)));
+    const uint32x4_t quiet = vorrq_u32(bits, vdupq_n_u32(0x00400000));
+    const uint16x4_t halves = vshrn_n_u32(vbslq_u32(vceqq_f32(x, x), rounded, quiet), 16);
+    if (n == kLanes) return vst1_u16(p, halves);
+    uint16_t stored[kLanes];
+    vst1_u16(stored, halves);
+    std::memcpy(p, stored, static_cast<size_t>(n) * sizeof *p);
+  }
 
   static F add(F a, F b) { return vaddq_f32(a, b); }
   static F sub(F a, F b) { return vsubq_f32(a, b); }
