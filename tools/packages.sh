@@ -1,6 +1,6 @@
 # Sourced by ./run and ./test: the packages of Debian 12 and Ubuntu 24.04 that the project needs, and their installation.
 
-kLibraries=(libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev)
+kLibraries=(libcli11-dev libfmt-dev libspdlog-dev nlohmann-json3-dev libpcre2-dev libutf8proc-dev libxxhash-dev)
 kTestLibraries=(libgtest-dev librapidcheck-dev)
 kRunPackages=(g++ cmake ninja-build pkg-config "${kLibraries[@]}")
 kTestPackages=("${kRunPackages[@]}" "${kTestLibraries[@]}" python3 ccache)

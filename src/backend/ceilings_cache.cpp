@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "base/atomic_file.h"
-#include "base/environment.h"
+#include "base/cache_folder.h"
 #include "base/mapped_file.h"
 #include "kernels/cpu/kernels.h"
 
@@ -105,14 +105,9 @@ std::string ceilings_build() {
 }
 
 std::optional<std::string> ceilings_cache_path() {
-  const auto is_absolute = [](const std::string& path) { return path.starts_with('/'); };
-  if (const auto cache = environment::get("XDG_CACHE_HOME"); cache && is_absolute(*cache)) {
-    return *cache + "/inferno/ceilings.json";
-  }
-  if (const auto home = environment::get("HOME"); home && is_absolute(*home)) {
-    return *home + "/.cache/inferno/ceilings.json";
-  }
-  return std::nullopt;
+  const auto folder = cache_folder();
+  if (!folder) return std::nullopt;
+  return *folder + "/ceilings.json";
 }
 
 std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey& key) {
@@ -128,11 +123,7 @@ std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey
 
 Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings) {
   if (key.boot_id.empty()) return {};
-  std::error_code error;
-  const auto folder = std::filesystem::path(path).parent_path();
-  if (std::filesystem::create_directories(folder, error) && !error) {
-    std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
-  }
+  TRY(make_cache_folder(std::filesystem::path(path).parent_path().string()));
   const Json json = {{"key", key_json(key)}, {"ceilings", ceilings_json(ceilings)}};
   const std::string text = json.dump(1) + "\n";
   return write_file_atomically(

@@ -28,8 +28,7 @@ const char* ceilings_sources();
 // The build that this is: version, compiler and its options, and ceilings_sources().
 std::string ceilings_build();
 
-// $XDG_CACHE_HOME/inferno/ceilings.json, else ~/.cache/inferno/ceilings.json; nullopt with neither variable.
-// A relative XDG_CACHE_HOME counts as unset, as its specification demands.
+// ceilings.json in cache_folder().
 std::optional<std::string> ceilings_cache_path();
 
 // The figures of the file at `path`, with `cached` set; nullopt unless it is whole, in range and of this very

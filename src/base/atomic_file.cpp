@@ -62,11 +62,12 @@ class TemporaryFile {
     return {};
   }
 
-  Status become(const std::string& target, std::optional<mode_t> mode) {
+  Status become(const std::string& target, std::optional<mode_t> mode, const CheckFn& check) {
     if (mode && ::fchmod(fd_, *mode) != 0) return io_error(target, "set its permissions", errno);
     if (::fsync(fd_) != 0) return io_error(target, "write it", errno);
     const int closed = ::close(std::exchange(fd_, -1));
     if (closed != 0) return io_error(target, "write it", errno);
+    if (check) TRY(check(path_));
     if (::rename(path_.c_str(), target.c_str()) != 0) return io_error(target, "replace it", errno);
     path_.clear();
     return {};
@@ -89,7 +90,8 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
-Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write) {
+Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write,
+                             const CheckFn& check) {
   std::string target = path;
   std::optional<mode_t> mode;
   struct stat info {};
@@ -108,7 +110,7 @@ Status write_file_atomically(const std::string& path, const std::function<Status
   TemporaryFile temporary;
   TRY(temporary.create(target));
   TRY(write([&](std::span<const std::byte> bytes) { return temporary.append(target, bytes); }));
-  TRY(temporary.become(target, mode));
+  TRY(temporary.become(target, mode, check));
   sync_folder_of(target);
   return {};
 }

@@ -10,10 +10,12 @@
 
 namespace inferno {
 
-// Hands `write` a function that appends bytes to a temporary file beside `path`; then syncs and renames it.
-// On any error the temporary file is removed and `path` is as it was.
+// Hands `write` a function that appends bytes to a temporary file beside `path`; then syncs it, lets `check`
+// read it by its name, and renames it. On any error the temporary file is removed and `path` is as it was.
 using AppendFn = std::function<Status(std::span<const std::byte>)>;
-Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write);
+using CheckFn = std::function<Status(const std::string& temporary_path)>;
+Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write,
+                             const CheckFn& check = {});
 
 // Whether write_file_atomically() could begin: so that an unwritable path is said before the work, not after
 // it. Leaves no trace.

@@ -16,7 +16,7 @@ constexpr std::array kVariables = {
     Variable{"RUST_LOG", "the same as INFERNO_LOG, which goes first"},
     Variable{"INFERNO_FORCE_ISA", "instruction set of the CPU kernels, such as avx2, not the best there is"},
     Variable{"INFERNO_CEILINGS", "fresh: measure the machine's ceilings anew"},
-    Variable{"XDG_CACHE_HOME", "where inferno/ceilings.json lies; else ~/.cache"},
+    Variable{"XDG_CACHE_HOME", "where inferno/ keeps measured ceilings and repacked weights; else ~/.cache"},
     Variable{"HOME", "the folder that ~ stands for"},
     Variable{"INFENG_ENABLE_TELEMETRY",
              "1 times the stages of the hot paths (see --telemetry-csv), 0 does not"},

@@ -54,6 +54,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
 
   std::shared_ptr<MappedFile> mapped(new MappedFile);
   mapped->path_ = path;
+  mapped->modified_ns_ = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(std::move(mapped));
   const auto size = static_cast<size_t>(info.st_size);
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
@@ -73,6 +74,18 @@ void MappedFile::release(std::span<const std::byte> part) const {
   const size_t end = (offset + part.size()) / page * page;
   // A hint: where it is not taken nothing is lost but memory.
   if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+}
+
+void MappedFile::prepare(std::span<const std::byte> part) const {
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto offset = static_cast<size_t>(part.data() - data_);
+  const size_t begin = offset / page * page;
+  void* first = const_cast<std::byte*>(data_) + begin;
+  const size_t bytes = offset + part.size() - begin;
+#ifdef MADV_POPULATE_READ
+  if (::madvise(first, bytes, MADV_POPULATE_READ) == 0) return;
+#endif
+  ::madvise(first, bytes, MADV_WILLNEED);  // kernels before 5.14
 }
 
 MappedFile::~MappedFile() {

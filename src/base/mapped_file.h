@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,16 +23,22 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
+  // When the file's bytes were last changed, as of open(): nanoseconds since 1970.
+  int64_t modified_ns() const { return modified_ns_; }
 
   // A part of bytes() that nobody will read soon: the memory that holds its whole pages may go to others. Who
   // reads it all the same finds the file's bytes, only later.
   void release(std::span<const std::byte> part) const;
+  // A part of bytes() that will be read soon, all of it: its pages become ready in few steps, not one by one
+  // as they are touched.
+  void prepare(std::span<const std::byte> part) const;
 
  private:
   MappedFile() = default;
   std::string path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  int64_t modified_ns_ = 0;
 };
 
 }  // namespace inferno

@@ -34,6 +34,26 @@ TEST(AtomicFile, WritesAllThatWasAppended) {
   EXPECT_EQ(n_files(dir), 1u);
 }
 
+TEST(AtomicFile, IsCheckedBeforeItTakesItsPlace) {
+  const auto dir = test::scratch_dir("atomic");
+  const std::string path = (dir / "out").string();
+  std::ofstream(path) << "old";
+  const auto write = [](const AppendFn& append) { return append(std::as_bytes(std::span("new", 3))); };
+  std::string seen;
+  const auto look = [&](const std::string& temporary_path) -> Status {
+    seen = test::read_file(temporary_path) + " " + test::read_file(path);
+    return make_error(ErrorCode::kInvalidFile, "not good");
+  };
+  const Status refused = write_file_atomically(path, write, look);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "not good");
+  EXPECT_EQ(seen, "new old");
+  EXPECT_EQ(test::read_file(path), "old");
+  EXPECT_EQ(n_files(dir), 1u);
+  EXPECT_TRUE(write_file_atomically(path, write, [](const std::string&) { return Status(); }));
+  EXPECT_EQ(test::read_file(path), "new");
+}
+
 TEST(AtomicFile, ReplacesAFileAndKeepsItsPermissions) {
   const auto dir = test::scratch_dir("atomic");
   const std::string path = (dir / "out").string();

@@ -1,5 +1,6 @@
 #include "base/mapped_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,6 +30,30 @@ TEST(MappedFile, GivesTheBytesOfTheFile) {
   EXPECT_EQ((*file)->path(), path.string());
   ASSERT_EQ((*file)->bytes().size(), 7u);
   EXPECT_EQ(std::memcmp((*file)->bytes().data(), "seven b", 7), 0);
+}
+
+TEST(MappedFile, TellsWhenTheFileWasChanged) {
+  const auto path = test::scratch_dir("mapped") / "file.bin";
+  std::ofstream(path) << "x";
+  const timespec times[2] = {{1, 0}, {1'700'000'000, 123'456'789}};  // read, changed
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file);
+  EXPECT_EQ((*file)->modified_ns(), 1'700'000'000'123'456'789);
+}
+
+TEST(MappedFile, PreparedAndReleasedPartsAreTheFilesBytes) {
+  const auto path = test::scratch_dir("mapped") / "file.bin";
+  const std::string text = std::string(50'000, 'x') + std::string(50'001, 'y');
+  std::ofstream(path, std::ios::binary) << text;
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file);
+  const auto bytes = (*file)->bytes();
+  for (const auto part : {bytes, bytes.subspan(5000, 1), bytes.subspan(49'999), bytes.first(0)}) {
+    (*file)->prepare(part);
+    (*file)->release(part);
+    EXPECT_EQ(std::memcmp(bytes.data(), text.data(), text.size()), 0);
+  }
 }
 
 TEST(MappedFile, OutlivesTheNameOfTheFile) {
