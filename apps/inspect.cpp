@@ -8,6 +8,7 @@
 #include "apps/output.h"
 #include "apps/progress_bar.h"
 #include "model/check_tensors.h"
+#include "model/repack.h"
 
 namespace inferno::apps {
 namespace {
@@ -18,7 +19,20 @@ struct Options {
   bool json = false;
   bool strict = false;
   bool check_tensors = false;
+  ModelOptions model;  // for its repack cache
 };
+
+Status check_tensors(const gguf::File& file, const ModelOptions& options) {
+  ProgressBar bar;
+  const ProgressFn progress = [&](std::string_view what, uint64_t done, uint64_t total) {
+    bar.show(what, done, total);
+  };
+  TRY(model::check_tensors(file, progress));
+  TRY_ASSIGN(const std::string folder, repack_cache_folder(options));
+  if (folder.empty()) return {};
+  TRY_ASSIGN(const auto backend, create_backend(options));
+  return model::check_repack_cache(folder, file, *backend, progress);
+}
 
 int run_inspect(const Options& options) {
   const auto file = open_model(options.path);
@@ -28,9 +42,7 @@ int run_inspect(const Options& options) {
     warn(warning);
   }
   if (options.check_tensors) {
-    ProgressBar bar;
-    const Status checked = model::check_tensors(
-        *file, [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); });
+    const Status checked = check_tensors(*file, options.model);
     if (!checked) return fail(checked.error());
   }
   {
@@ -54,7 +66,10 @@ Run setup_inspect(CLI::App& app) {
   app.add_flag("--full", options->full, "Show long strings and arrays whole");
   app.add_flag("--json", options->json, "Print one JSON object, everything whole");
   app.add_flag("--strict", options->strict, "Refuse what is otherwise only warned of: bytes of no tensor");
-  app.add_flag("--check-tensors", options->check_tensors, "Read all weights; refuse one that is not finite");
+  auto* check = app.add_flag("--check-tensors", options->check_tensors,
+                             "Read all weights; refuse one that is not finite");
+  add_repack_cache_option(app, options->model, "With --check-tensors: read the model's repacked weights, too")
+      ->needs(check);
   app.footer(
       "Examples:\n"
       "  inferno inspect model.gguf\n"

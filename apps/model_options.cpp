@@ -7,6 +7,7 @@
 #include "apps/output.h"
 #include "apps/progress_bar.h"
 #include "apps/validators.h"
+#include "base/cache_folder.h"
 #include "base/text.h"
 #include "bench/describe.h"
 #include "kv/kv_cache.h"
@@ -38,6 +39,15 @@ void add_kv_type_option(CLI::App& app, ModelOptions& options) {
       ->type_name("TYPE");
 }
 
+CLI::Option* add_repack_cache_option(CLI::App& app, ModelOptions& options, const std::string& description) {
+  // A flag, so that `--repack-cache MODEL` leaves the model alone: a folder comes as --repack-cache=FOLDER
+  // only.
+  return app.add_flag("--repack-cache{auto}", options.repack_cache,
+                      description +
+                          "; --repack-cache=FOLDER says where, else $XDG_CACHE_HOME/inferno or "
+                          "~/.cache/inferno");
+}
+
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
   const auto backends = backend::backend_names();
   app.add_option("--backend", options.backend, fmt::format("What computes: {}", fmt::join(backends, ", ")))
@@ -52,6 +62,10 @@ void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
   app.add_flag(
       "--check-tensors,!--no-check-tensors", options.check_tensors,
       "Refuse weights that are NaN or infinite; without either, files below 1 GiB are checked and warned of");
+  add_repack_cache_option(
+      app, options,
+      "Keep repacked weights in a file, so that the model's next start finds them; none of "
+      "the demo model, of synthetic models and with --backend scalar");
   if (!with_kv) return;
   // A flag, so that `--kv PROMPT` leaves the prompt alone: a value comes as --kv=basic only.
   auto* kv = app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
@@ -66,6 +80,15 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
                       options.backend);
   }
   return backend::create_backend(options.backend, {.threads = options.threads});
+}
+
+Result<std::string> repack_cache_folder(const ModelOptions& options) {
+  if (options.repack_cache != "auto") return options.repack_cache;
+  auto folder = cache_folder();
+  if (folder) return std::move(*folder);
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "--repack-cache: neither XDG_CACHE_HOME nor HOME is set; --repack-cache=FOLDER says where");
 }
 
 Result<DType> kv_type(const ModelOptions& options) {
@@ -133,6 +156,7 @@ Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& optio
   TRY_ASSIGN(auto backend, create_backend(options));
   ProgressBar bar;
   model::LoadOptions load;
+  TRY_ASSIGN(load.repack_cache, repack_cache_folder(options));
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };
   if (options.check_tensors) {
     load.tensor_check = *options.check_tensors ? model::TensorCheck::kStrict : model::TensorCheck::kNone;

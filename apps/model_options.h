@@ -18,15 +18,21 @@ struct ModelOptions {
   std::string kv_type = "f16";
   bool no_kv = false;
   std::optional<bool> check_tensors;  // absent: a warning for files below 1 GiB
+  std::string repack_cache;           // "": none; "auto": the usual folder; else a folder
 };
 
 // --kv-type alone.
 void add_kv_type_option(CLI::App& app, ModelOptions& options);
-// --backend, --threads, --kv-type and --check-tensors; with_kv adds --kv and --no-kv.
+// --repack-cache alone.
+CLI::Option* add_repack_cache_option(CLI::App& app, ModelOptions& options, const std::string& description);
+// --backend, --threads, --kv-type, --check-tensors and --repack-cache; with_kv adds --kv and --no-kv.
 void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
 
 // By --backend and --threads.
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);
+
+// The folder of repack caches, or "" for none.
+Result<std::string> repack_cache_folder(const ModelOptions& options);
 
 // Of kv::kTypes; kUnavailable for a cache that is not there.
 Result<DType> kv_type(const ModelOptions& options);

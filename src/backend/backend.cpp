@@ -20,6 +20,11 @@ double Ceilings::peak(std::string_view arithmetic, unsigned threads) const {
   return best;
 }
 
+Result<Weight> Backend::load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view,
+                                           RepackCache&) {
+  return load_weight(tensor, use);
+}
+
 Backend::Operation::Operation(Backend& backend, const char* name, const metrics::Cost& cost)
     : backend_(backend),
       name_(name),

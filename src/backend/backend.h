@@ -50,6 +50,8 @@ struct Ceilings {
   double peak(std::string_view arithmetic, unsigned threads) const;
 };
 
+class RepackCache;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -61,6 +63,12 @@ class Backend {
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
   // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
   virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
+  // As load_weight, with a copy of an earlier run where `cache` has one under the tensor's name, and noting
+  // the copy there where it has none.
+  virtual Result<Weight> load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view name,
+                                            RepackCache& cache);
+  // What such copies are good for: they lie in the same way where this is the same. Empty: there are none.
+  virtual std::string weight_layout() const { return ""; }
   // Whether load_weight makes copies that are read instead of most tensors: then the memory that holds their
   // data may go for now, but the data must stay there to be read.
   virtual bool copies_weights() const { return false; }

@@ -128,6 +128,9 @@ class File {
   // its own of it. Who reads the data again waits for the file.
   void release(const TensorInfo& info) const;
 
+  // The files that it is mapped from, all shards in order; none for bytes in memory.
+  const std::vector<std::shared_ptr<const MappedFile>>& mapped_files() const { return mappings_; }
+
   // Things that are allowed but worth a word (bytes after the last tensor, …), for the caller to show.
   const std::vector<std::string>& warnings() const { return warnings_; }
 

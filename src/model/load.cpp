@@ -1,6 +1,11 @@
 #include "model/load.h"
 
+#include <future>
+#include <system_error>
+
+#include "backend/repack_cache.h"
 #include "model/check_tensors.h"
+#include "model/repack.h"
 #include "model/synthetic.h"
 
 namespace inferno::model {
@@ -8,7 +13,8 @@ namespace {
 
 constexpr uint64_t kCheckedBytes = uint64_t{1} << 30;  // reading more is left to those who ask for it
 
-Status check(const gguf::File& file, const LoadOptions& options, std::vector<std::string>& warnings) {
+Status check(const gguf::File& file, const LoadOptions& options, backend::RepackCache* cache,
+             std::vector<std::string>& warnings) {
   switch (options.tensor_check) {
     case TensorCheck::kNone:
       return {};
@@ -18,11 +24,26 @@ Status check(const gguf::File& file, const LoadOptions& options, std::vector<std
       break;
   }
   if (file.file_bytes() >= kCheckedBytes || is_synthetic(file.path())) return {};
+  if (cache != nullptr && cache->weights_are_finite()) return {};
   const std::vector<NotFinite> found = find_not_finite(file, options.progress);
-  if (found.empty()) return {};
+  if (found.empty()) {
+    if (cache != nullptr) cache->set_weights_are_finite();
+    return {};
+  }
   warnings.push_back(describe(file, found.front()));
   if (found.size() > 1) warnings.back() += fmt::format(" (and in {} more tensors)", found.size() - 1);
   return {};
+}
+
+using LoadedTokenizer = Result<std::shared_ptr<const tokenizer::Tokenizer>>;
+
+// Beside the weights, where the system gives a thread.
+std::future<LoadedTokenizer> load_tokenizer(const gguf::File& file) {
+  try {
+    return std::async(std::launch::async, tokenizer::Tokenizer::from_gguf, file);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, tokenizer::Tokenizer::from_gguf, file);
+  }
 }
 
 }  // namespace
@@ -37,10 +58,14 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
                                    const LoadOptions& options) {
   LoadedModel loaded;
   loaded.warnings = file.warnings();
-  TRY(check(file, options, loaded.warnings));
+  const std::unique_ptr<backend::RepackCache> cache =
+      open_repack_cache(options.repack_cache, file, *backend, loaded.warnings);
+  TRY(check(file, options, cache.get(), loaded.warnings));
+  std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
-  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress));
-  TRY_ASSIGN(loaded.tokenizer, tokenizer::Tokenizer::from_gguf(loaded.model->file()));
+  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get()));
+  TRY_ASSIGN(loaded.tokenizer, tokenizer.get());
+  if (cache != nullptr) save_repack_cache(*cache, options.progress, loaded.warnings);
   return loaded;
 }
 

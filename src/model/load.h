@@ -15,13 +15,18 @@ namespace inferno::model {
 
 // Whether all weights are read for NaN and infinity first.
 enum class TensorCheck {
-  kAuto,    // files below 1 GiB are, synthetic models are not; what is found is a warning
+  // Files below 1 GiB are, unless a repack cache knows that all is well, and synthetic models are not; what
+  // is
+  // found is a warning.
+  kAuto,
   kNone,    // no
   kStrict,  // yes; what is found is kInvalidFile
 };
 
 struct LoadOptions {
   TensorCheck tensor_check = TensorCheck::kAuto;
+  // The folder of repack caches (repack.h), or empty: none. What speaks against one is a warning.
+  std::string repack_cache;
   ProgressFn progress;
 };
 

@@ -24,7 +24,8 @@ struct Logits {
 class Model {
  public:
   static Result<std::unique_ptr<Model>> load(gguf::File file, std::shared_ptr<backend::Backend> backend,
-                                             const ProgressFn& progress = {});
+                                             const ProgressFn& progress = {},
+                                             backend::RepackCache* cache = nullptr);
 
   // Runs the batch through all layers; keys and values of its positions are added to the cache. At most
   // max_batch() tokens. Errors: kResource when activations cannot be allocated; kCancelled when `cancelled`

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "backend/repack_cache.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "metrics/telemetry.h"
@@ -16,15 +17,19 @@ using backend::WeightUse;
 // Takes tensors out of a file one by one and remembers which ones.
 class Loader {
  public:
-  Loader(const gguf::File& file, backend::Backend& backend, const ProgressFn& progress)
-      : file_(file), backend_(backend), progress_(progress) {
+  Loader(const gguf::File& file, backend::Backend& backend, const ProgressFn& progress,
+         backend::RepackCache* cache)
+      : file_(file), backend_(backend), progress_(progress), cache_(cache) {
     for (const gguf::TensorInfo& info : file.tensors()) total_bytes_ += info.tensor.bytes();
   }
 
-  // Before memory is taken that the system would promise and not have.
+  // Before memory is taken that the system would promise and not have. Copies in the file of a cache take
+  // none that cannot be given back.
   Status check_memory() const {
     const auto available = available_memory();
-    if (!backend_.copies_weights() || !available || total_bytes_ <= *available) return {};
+    if (!backend_.copies_weights() || (cache_ != nullptr && cache_->is_open()) || !available ||
+        total_bytes_ <= *available)
+      return {};
     return make_error(ErrorCode::kResource,
                       "{}: the backend's copy of the weights takes {} of memory, {} are available; --backend "
                       "scalar reads them from the file",
@@ -87,7 +92,8 @@ class Loader {
  private:
   Result<Weight> take(const std::string& name, std::initializer_list<int64_t> shape, WeightUse use) {
     TRY_ASSIGN(const Tensor tensor, find(name, shape));
-    TRY_ASSIGN(Weight weight, backend_.load_weight(tensor, use));
+    TRY_ASSIGN(Weight weight, cache_ == nullptr ? backend_.load_weight(tensor, use)
+                                                : backend_.load_weight_cached(tensor, use, name, *cache_));
     if (backend_.copies_weights()) file_.release(*file_.find_tensor(name));
     done_bytes_ += tensor.bytes();
     if (progress_) progress_("loading", done_bytes_, total_bytes_);
@@ -97,6 +103,7 @@ class Loader {
   const gguf::File& file_;
   backend::Backend& backend_;
   const ProgressFn& progress_;
+  backend::RepackCache* cache_;
   std::unordered_set<std::string_view> taken_;
   uint64_t total_bytes_ = 0;
   uint64_t done_bytes_ = 0;
@@ -165,9 +172,9 @@ uint64_t Weights::bytes() const {
 }
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
-                             const ProgressFn& progress) {
+                             const ProgressFn& progress, backend::RepackCache* cache) {
   const telemetry::ScopedCounter counter("model::LoadWeights");
-  Loader loader(file, backend, progress);
+  Loader loader(file, backend, progress, cache);
   TRY(loader.check_memory());
   Weights weights;
   const bool tied = !loader.has("output.weight");

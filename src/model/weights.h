@@ -42,8 +42,9 @@ struct Weights {
 };
 
 // Takes every tensor of the file into the backend; refuses one that is missing, left over, of another shape
-// than the config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes.
+// than the config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes. Asks
+// `cache`, if there is one, for what the backend made of them in an earlier run.
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
-                             const ProgressFn& progress);
+                             const ProgressFn& progress, backend::RepackCache* cache = nullptr);
 
 }  // namespace inferno::model

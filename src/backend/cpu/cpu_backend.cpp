@@ -41,14 +41,13 @@ class CpuBackend final : public HostBackend {
   bool copies_weights() const override { return true; }
   int64_t kv_block_multiple() const override { return kernels::kKeyTile; }
 
-  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
-    if (use == WeightUse::kVector) return load_vector(tensor);
-    Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
-    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, memory_));
-    if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
-    weight.data = matrix;
-    max_cols_ = std::max(max_cols_, tensor.cols());
-    return weight;
+  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override { return load(tensor, use, {}); }
+  Result<Weight> load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view name,
+                                    RepackCache& cache) override {
+    return load(tensor, use, {&cache, name});
+  }
+  std::string weight_layout() const override {
+    return fmt::format("{} panels {}", isa_.name, kernels::kPanelLayoutVersion);
   }
 
  protected:
@@ -206,6 +205,16 @@ class CpuBackend final : public HostBackend {
   }
 
  private:
+  Result<Weight> load(const Tensor& tensor, WeightUse use, const CachedAs& cached) {
+    if (use == WeightUse::kVector) return load_vector(tensor);
+    Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
+    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, memory_, cached));
+    if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
+    weight.data = matrix;
+    max_cols_ = std::max(max_cols_, tensor.cols());
+    return weight;
+  }
+
   // fn(row, n) for all rows, in blocks by the threads where there are many.
   template <class Fn>
   void for_row_blocks(int64_t n, const Fn& fn) {
@@ -309,8 +318,8 @@ class CpuBackend final : public HostBackend {
       multiply_by_reference(p, x, n, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
       return;
     }
-    m.kernel.multiply({static_cast<const uint8_t*>(m.panels.get()), vector_of(*p.bias), x,
-                       quantized_from(0, p.w->cols), p.y, n, p.w->rows, p.w->cols, begin, end,
+    m.kernel.multiply({m.panels.get(), vector_of(*p.bias), x, quantized_from(0, p.w->cols), p.y, n, p.w->rows,
+                       p.w->cols, begin, end,
                        static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_});
   }
 

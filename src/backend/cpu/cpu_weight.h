@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "backend/args.h"
 #include "backend/cpu_isa.h"
+#include "backend/repack_cache.h"
 #include "base/large_memory.h"
 #include "base/result.h"
 #include "base/thread_team.h"
@@ -18,7 +20,7 @@ struct CpuMatrix {
   const uint8_t* rows = nullptr;
   int64_t row_bytes = 0;
   kernels::PanelMatmul kernel;  // rows == 0: no panels, since it is only looked up or its type has none
-  std::shared_ptr<const void> panels;
+  std::shared_ptr<const uint8_t> panels;  // ours, or in the file of a repack cache
   int64_t n_panels = 0;
 };
 
@@ -26,10 +28,16 @@ inline const CpuMatrix& matrix_of(const Weight& weight) {
   return *static_cast<const CpuMatrix*>(weight.data.get());
 }
 
+// Where a matrix's panels may lie already, or are noted for the next run.
+struct CachedAs {
+  RepackCache* cache = nullptr;
+  std::string_view name;
+};
+
 // Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no
 // memory for them.
 Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
                                                      const CpuKernels& kernels, ThreadTeam& team,
-                                                     LargeMemory& memory);
+                                                     LargeMemory& memory, const CachedAs& cached);
 
 }  // namespace inferno::backend

@@ -1,0 +1,50 @@
+#include "backend/repack_cache.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/cache_folder.h"
+
+namespace inferno::backend {
+
+RepackCache::RepackCache(std::string path, RepackKey key) : path_(std::move(path)), key_(std::move(key)) {
+  auto file = RepackFile::open(path_, key_);
+  if (!file) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path_, ignored)) rejection_ = file.error().message;
+    return;
+  }
+  for (const RepackedMatrix& matrix : file->matrices()) in_file_.emplace(matrix.name, matrix);
+  weights_are_finite_ = file->weights_are_finite();
+  mapping_ = file->mapping();
+}
+
+std::shared_ptr<const std::byte> RepackCache::find(std::string_view name, const Tensor& tensor,
+                                                   uint64_t bytes) {
+  const auto found = in_file_.find(name);
+  if (found == in_file_.end()) return nullptr;
+  const RepackedMatrix& matrix = found->second;
+  if (matrix.dtype != tensor.dtype || matrix.rows != tensor.rows() || matrix.cols != tensor.cols() ||
+      matrix.bytes.size() != bytes) {
+    return nullptr;
+  }
+  mapping_->prepare(matrix.bytes);
+  used_.push_back(matrix);
+  return {mapping_, matrix.bytes.data()};
+}
+
+void RepackCache::add(std::string_view name, const Tensor& tensor, std::span<const std::byte> bytes,
+                      std::shared_ptr<const void> owner) {
+  used_.push_back({std::string(name), tensor.dtype, tensor.rows(), tensor.cols(), bytes});
+  owners_.push_back(std::move(owner));
+}
+
+Status RepackCache::save(const ProgressFn& progress) {
+  if (owners_.empty()) return {};
+  TRY(make_cache_folder(std::filesystem::path(path_).parent_path().string()));
+  TRY(write_repack_file(path_, key_, weights_are_finite_, used_, progress));
+  owners_.clear();
+  return {};
+}
+
+}  // namespace inferno::backend

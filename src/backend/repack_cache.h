@@ -1,0 +1,52 @@
+// RepackCache: what load_weight made in an earlier run of the same model, or makes for later ones. A backend
+// asks it by the tensor's name; whoever loads the model opens and saves it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backend/repack_file.h"
+#include "tensor/tensor.h"
+
+namespace inferno::backend {
+
+class RepackCache {
+ public:
+  // Takes what lies at `path` if it is good for `key`; else begins empty, and rejection() says why unless
+  // nothing lay there.
+  RepackCache(std::string path, RepackKey key);
+
+  const std::string& path() const { return path_; }
+  const std::string& rejection() const { return rejection_; }
+  // Whether there is a file that is used.
+  bool is_open() const { return mapping_ != nullptr; }
+
+  bool weights_are_finite() const { return weights_are_finite_; }
+  void set_weights_are_finite() { weights_are_finite_ = true; }
+
+  // The `bytes` that the matrix was repacked into, 64-byte aligned and for as long as the pointer lives;
+  // nullptr if the file does not have them.
+  std::shared_ptr<const std::byte> find(std::string_view name, const Tensor& tensor, uint64_t bytes);
+  // What find() did not find.
+  void add(std::string_view name, const Tensor& tensor, std::span<const std::byte> bytes,
+           std::shared_ptr<const void> owner);
+
+  // Writes everything that was found or added, if anything was added; the owners may then go.
+  Status save(const ProgressFn& progress = {});
+
+ private:
+  std::string path_;
+  RepackKey key_;
+  std::string rejection_;
+  std::shared_ptr<const MappedFile> mapping_;                   // of the file that is used
+  std::map<std::string, RepackedMatrix, std::less<>> in_file_;  // by name
+  bool weights_are_finite_ = false;
+  std::vector<RepackedMatrix> used_;                 // what was found or added, in the order of loading
+  std::vector<std::shared_ptr<const void>> owners_;  // of what was added
+};
+
+}  // namespace inferno::backend

@@ -1,0 +1,105 @@
+#include "model/repack.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/content_hash.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "metrics/telemetry.h"
+
+namespace inferno::model {
+namespace {
+
+constexpr std::string_view kModule = "inferno::model";
+
+uint64_t hash_of(const std::vector<uint64_t>& numbers) {
+  return content_hash(std::as_bytes(std::span(numbers)));
+}
+
+// A piece from the middle: the ends are where padding and special rows lie.
+uint64_t sample_of(const Tensor& tensor) {
+  constexpr size_t kSampleBytes = 4096;
+  const std::span bytes(tensor.as<const std::byte>(), tensor.bytes());
+  const size_t n = std::min(kSampleBytes, bytes.size());
+  return content_hash(bytes.subspan((bytes.size() - n) / 2, n));
+}
+
+// Why no cache can belong to the model, or "".
+std::string why_none(const gguf::File& file, const backend::Backend& backend) {
+  if (backend.weight_layout().empty())
+    return fmt::format("--backend {} does not repack weights", backend.info().backend);
+  if (file.mapped_files().empty()) return fmt::format("{} is in no file", escaped(file.path(), 4096));
+  return "";
+}
+
+}  // namespace
+
+backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& backend) {
+  const auto& parts = file.mapped_files();
+  std::vector<uint64_t> sizes, modified, header_bytes, headers, samples;
+  for (const auto& part : parts) {
+    sizes.push_back(part->bytes().size());
+    modified.push_back(static_cast<uint64_t>(part->modified_ns()));
+    header_bytes.push_back(part->bytes().size());  // of a part without tensors all is header
+  }
+  for (const gguf::TensorInfo& info : file.tensors()) {
+    header_bytes[info.shard] = std::min(header_bytes[info.shard], info.file_offset);
+    samples.push_back(sample_of(info.tensor));
+  }
+  for (size_t i = 0; i < parts.size(); ++i)
+    headers.push_back(content_hash(parts[i]->bytes().first(header_bytes[i])));
+  return {backend.weight_layout(), hash_of(sizes), hash_of(modified), hash_of(headers), hash_of(samples)};
+}
+
+std::string repack_cache_path(const std::string& folder, const gguf::File& file,
+                              const backend::Backend& backend) {
+  constexpr size_t kMaxNameBytes = 100;
+  std::error_code error;
+  const std::filesystem::path given(file.path());
+  const std::filesystem::path canonical = std::filesystem::canonical(given, error);
+  const std::string place = error ? given.string() : canonical.string();
+  std::string name = given.stem().string().substr(0, kMaxNameBytes);
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  std::replace_if(
+      name.begin(), name.end(), [&](char c) { return !is_plain(c); }, '_');
+  const std::string file_name = fmt::format(
+      "{}-{:016x}.{}.repack", name, content_hash(std::as_bytes(std::span(place))), backend.info().isa);
+  return (std::filesystem::path(folder) / file_name).string();
+}
+
+std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folder, const gguf::File& file,
+                                                        const backend::Backend& backend,
+                                                        std::vector<std::string>& warnings) {
+  if (folder.empty()) return nullptr;
+  if (const std::string why = why_none(file, backend); !why.empty()) {
+    warnings.push_back("no repack cache: " + why);
+    return nullptr;
+  }
+  const telemetry::ScopedCounter counter("model::OpenRepackCache");
+  auto cache = std::make_unique<backend::RepackCache>(repack_cache_path(folder, file, backend),
+                                                      repack_key(file, backend));
+  if (!cache->rejection().empty())
+    log::event(log::Level::kWarn, kModule, "repack cache is made anew", {{"because", cache->rejection()}});
+  return cache;
+}
+
+void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress,
+                       std::vector<std::string>& warnings) {
+  const telemetry::ScopedCounter counter("model::SaveRepackCache");
+  if (const Status saved = cache.save(progress); !saved)
+    warnings.push_back("no repack cache was written: " + saved.error().message);
+}
+
+Status check_repack_cache(const std::string& folder, const gguf::File& file, const backend::Backend& backend,
+                          const ProgressFn& progress) {
+  if (const std::string why = why_none(file, backend); !why.empty())
+    return make_error(ErrorCode::kUnavailable, "no repack cache: {}", why);
+  const std::string path = repack_cache_path(folder, file, backend);
+  TRY_ASSIGN(const auto cache, backend::RepackFile::open(path, repack_key(file, backend)));
+  return cache.check(progress);
+}
+
+}  // namespace inferno::model

@@ -1,0 +1,41 @@
+// Which repack cache belongs to a model: the backend keeps bytes under tensors' names
+// (backend/repack_cache.h), this is about the files that they were made of.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/repack_cache.h"
+#include "base/progress.h"
+#include "base/result.h"
+#include "gguf/file.h"
+
+namespace inferno::model {
+
+// What the cache of a mapped file's weights must have been made of and for: sizes and times of its files,
+// their headers, 4 KiB of each tensor, and the backend's layout.
+backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& backend);
+
+// FOLDER/<name of the file>-<hash of its path>.<ISA>.repack: a model that is replaced takes its cache's
+// place.
+std::string repack_cache_path(const std::string& folder, const gguf::File& file,
+                              const backend::Backend& backend);
+
+// The model's cache in `folder`, empty where there is none that is good. nullptr for an empty folder, for a
+// model that is in no file and for a backend that does not repack; the last two with a warning.
+std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folder, const gguf::File& file,
+                                                        const backend::Backend& backend,
+                                                        std::vector<std::string>& warnings);
+
+// Where it cannot be written, that is a warning.
+void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress,
+                       std::vector<std::string>& warnings);
+
+// Holds the bytes of the model's cache in `folder` against their hashes. Errors: kIo when there is none;
+// kInvalidFile; kUnavailable where there cannot be one.
+Status check_repack_cache(const std::string& folder, const gguf::File& file, const backend::Backend& backend,
+                          const ProgressFn& progress);
+
+}  // namespace inferno::model

@@ -1,0 +1,114 @@
+// --repack-cache, as a user gives it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "models/demo/demo_model.h"
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class RepackCacheOption : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto bytes = demo::model_bytes();
+    std::ofstream(model_, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  }
+  Finished generate(const std::string& arguments) const {
+    return run_program("inferno", "generate --metrics none -n 8 " + arguments, "",
+                       "INFERNO_LOG=warn XDG_CACHE_HOME='" + (dir_ / "xdg").string() + "'");
+  }
+  static size_t n_files(const fs::path& folder) {
+    return fs::exists(folder)
+               ? static_cast<size_t>(std::distance(fs::directory_iterator(folder), fs::directory_iterator{}))
+               : 0;
+  }
+
+  fs::path dir_ = scratch_dir("repack_cache_option");
+  std::string model_ = (dir_ / "demo.gguf").string();
+};
+
+TEST_F(RepackCacheOption, FirstAndSecondStartSayTheSame) {
+  const Finished without = generate(model_);
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_EQ(n_files(dir_ / "xdg"), 0u);
+  for (int start = 0; start < 2; ++start) {
+    const Finished with = generate("--repack-cache " + model_);
+    EXPECT_EQ(with.exit_code, 0) << with.err;
+    EXPECT_EQ(with.out, without.out);
+    EXPECT_EQ(with.err, "") << start;
+    EXPECT_EQ(n_files(dir_ / "xdg" / "inferno"), 1u);
+  }
+}
+
+TEST_F(RepackCacheOption, TakesAFolder) {
+  const fs::path folder = dir_ / "my caches";
+  for (int start = 0; start < 2; ++start) {
+    const Finished with = generate("--repack-cache='" + folder.string() + "' " + model_);
+    EXPECT_EQ(with.exit_code, 0) << with.err;
+    EXPECT_EQ(with.err, "");
+    EXPECT_EQ(n_files(folder), 1u);
+  }
+  EXPECT_EQ(n_files(dir_ / "xdg"), 0u);
+}
+
+TEST_F(RepackCacheOption, ATruncatedFileIsMadeAnewWithALineInTheLog) {
+  const std::string option = "--repack-cache=" + (dir_ / "c").string() + " ";
+  const Finished first = generate(option + model_);
+  const fs::path cache = *fs::directory_iterator(dir_ / "c");
+  const auto size = fs::file_size(cache);
+  fs::resize_file(cache, size - 1);
+  const Finished second = generate(option + model_);
+  EXPECT_EQ(second.exit_code, 0);
+  EXPECT_EQ(second.out, first.out);
+  EXPECT_NE(second.err.find("repack cache is made anew"), std::string::npos) << second.err;
+  EXPECT_EQ(fs::file_size(cache), size);
+  EXPECT_EQ(generate(option + model_).err, "");
+}
+
+TEST_F(RepackCacheOption, InspectReadsAllOfItOnRequest) {
+  const std::string option = "--repack-cache=" + (dir_ / "c").string() + " ";
+  const auto inspect = [&](const std::string& arguments) {
+    return run_program("inferno", "inspect " + arguments);
+  };
+  EXPECT_EQ(inspect(option + model_).exit_code, 2) << "with --check-tensors alone";
+  const Finished absent = inspect("--check-tensors " + option + model_);
+  EXPECT_EQ(absent.exit_code, 1);
+  EXPECT_NE(absent.err.find("no such file"), std::string::npos) << absent.err;
+  generate(option + model_);
+  EXPECT_EQ(inspect("--check-tensors " + option + model_).exit_code, 0);
+  const fs::path cache = *fs::directory_iterator(dir_ / "c");
+  {
+    std::fstream out(cache, std::ios::binary | std::ios::in | std::ios::out);
+    out.seekp(-1, std::ios::end);
+    out.put('\xa5');
+  }
+  const Finished damaged = inspect("--check-tensors " + option + model_);
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_NE(damaged.err.find("its bytes are damaged; remove the file, it is made anew"), std::string::npos)
+      << damaged.err;
+}
+
+TEST_F(RepackCacheOption, OfTheDemoModelAWarningSaysThatThereIsNone) {
+  const Finished finished = generate("--repack-cache");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.out, generate("").out);
+  EXPECT_NE(finished.err.find("no repack cache: demo-tales-q8_0.gguf (embedded) is in no file"),
+            std::string::npos)
+      << finished.err;
+}
+
+TEST_F(RepackCacheOption, WithoutAnyFolderItIsAUsageError) {
+  const Finished finished =
+      run_program("inferno", "generate --repack-cache " + model_, "", "XDG_CACHE_HOME= HOME=");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("neither XDG_CACHE_HOME nor HOME is set"), std::string::npos) << finished.err;
+}
+
+}  // namespace
+}  // namespace inferno::test
