@@ -146,14 +146,10 @@ Result<gguf::File> open_model(const std::string& path) {
   return file;
 }
 
-Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
-  TRY(create_backend(options));  // before a model is made for nothing
-  TRY_ASSIGN(gguf::File file, open_model(path));
-  return load_model(std::move(file), options);
-}
+namespace {
 
-Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options) {
-  TRY_ASSIGN(auto backend, create_backend(options));
+Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backend> backend,
+                                const ModelOptions& options) {
   ProgressBar bar;
   model::LoadOptions load;
   TRY_ASSIGN(load.repack_cache, repack_cache_folder(options));
@@ -165,6 +161,19 @@ Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& optio
   bar.clear();
   for (const std::string& warning : loaded.warnings) warn(warning);
   return loaded;
+}
+
+}  // namespace
+
+Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
+  TRY_ASSIGN(auto backend, create_backend(options));  // before a model is made for nothing
+  TRY_ASSIGN(gguf::File file, open_model(path));
+  return load(std::move(file), std::move(backend), options);
+}
+
+Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options) {
+  TRY_ASSIGN(auto backend, create_backend(options));
+  return load(std::move(file), std::move(backend), options);
 }
 
 }  // namespace inferno::apps

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <set>
@@ -42,12 +43,14 @@ std::string_view take_until(std::string_view& text, char separator) {
 }
 
 std::optional<std::string> read_text(const std::string& path) {
-  constexpr std::streamsize kMaxBytes = 1 << 20;
+  constexpr size_t kMaxBytes = 1 << 20;
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::nullopt;
-  std::string text(static_cast<size_t>(kMaxBytes), '\0');
-  in.read(text.data(), kMaxBytes);
-  text.resize(static_cast<size_t>(in.gcount()));
+  // In pieces: most of these dozens of files are a few bytes long, and every start reads them.
+  std::array<char, 4096> piece;
+  std::string text;
+  while (text.size() < kMaxBytes && (in.read(piece.data(), piece.size()), in.gcount() > 0))
+    text.append(piece.data(), static_cast<size_t>(in.gcount()));
   return text;
 }
 

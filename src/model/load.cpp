@@ -58,10 +58,10 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
                                    const LoadOptions& options) {
   LoadedModel loaded;
   loaded.warnings = file.warnings();
+  std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);
   const std::unique_ptr<backend::RepackCache> cache =
       open_repack_cache(options.repack_cache, file, *backend, loaded.warnings);
   TRY(check(file, options, cache.get(), loaded.warnings));
-  std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
   TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get()));
   TRY_ASSIGN(loaded.tokenizer, tokenizer.get());

@@ -33,8 +33,8 @@ const Weight kNoBias;
 
 class CpuBackend final : public HostBackend {
  public:
-  CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads)
-      : name_(std::move(name)), isa_(isa), kernels_(kernels_of(isa)), team_(n_threads, cpu_topology().cpus) {}
+  CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads, std::span<const unsigned> cpus)
+      : name_(std::move(name)), isa_(isa), kernels_(kernels_of(isa)), team_(n_threads, cpus) {}
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
@@ -382,21 +382,22 @@ class CpuBackend final : public HostBackend {
   Status status_;         // of the forward pass under way
 };
 
-Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads) {
+Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads,
+                                        std::span<const unsigned> cpus) {
   TRY_ASSIGN(const CpuIsa* isa, chosen_isa());
-  return std::shared_ptr<Backend>(std::make_shared<CpuBackend>(std::move(name), *isa, n_threads));
+  return std::shared_ptr<Backend>(std::make_shared<CpuBackend>(std::move(name), *isa, n_threads, cpus));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Backend>> create_simd(const BackendOptions&) {
-  return create("simd", 1);
+  return create("simd", 1, {});
 }
 
 Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) {
   const CpuTopology topology = cpu_topology();
-  return create("parallel", options.threads != 0 ? options.threads
-                                                 : std::max(1u, std::min(topology.cores, topology.threads)));
+  const unsigned n_threads = std::max(1u, std::min(topology.cores, topology.threads));
+  return create("parallel", options.threads != 0 ? options.threads : n_threads, topology.cpus);
 }
 
 }  // namespace inferno::backend
