@@ -11,14 +11,15 @@ using bench_support::Copies;
 constexpr int64_t kHeads = 16, kKvHeads = 8, kHeadDim = 128, kHiddenDim = 6144;
 
 // n queries at the end of a context, all of one sequence.
-void attention(benchmark::State& state, const std::string& backend_name, int64_t n, int64_t context) {
+void attention(benchmark::State& state, const std::string& backend_name, DType kv_type, int64_t kv_heads,
+               int64_t n, int64_t context) {
   Arena arena(backend_name);
-  const size_t bytes = row_bytes(DType::kF16, static_cast<size_t>(context * kKvHeads * kHeadDim));
+  const size_t bytes = row_bytes(kv_type, static_cast<size_t>(context * kv_heads * kHeadDim));
   // A layer after the other: the keys and values of none are in a cache when its turn comes.
   const Copies copies = bench_support::copies_beyond_caches(2 * bytes);
   std::vector<backend::KvLayerView> layers;
   for (size_t i = 0; i < copies.n; ++i) {
-    layers.push_back({arena.memory(bytes), arena.memory(bytes), DType::kF16, context, kKvHeads, kHeadDim});
+    layers.push_back({arena.memory(bytes), arena.memory(bytes), kv_type, context, kv_heads, kHeadDim});
   }
   const std::vector<int32_t> cu_seqlens = {0, static_cast<int32_t>(n)};
   const std::vector<int32_t> context_lens = {static_cast<int32_t>(context)};
@@ -71,10 +72,18 @@ const bool registered = [] {
     const auto add = [&](const std::string& name, auto&&... arguments) {
       benchmark::RegisterBenchmark(fmt::format(fmt::runtime(name), b).c_str(), arguments...)->UseRealTime();
     };
-    for (const int64_t context : {512, 4096}) {
-      add("attention/decode/{}/" + std::to_string(context), attention, b, int64_t{1}, context);
-    }
-    add("attention/prefill/{}/512", attention, b, int64_t{512}, int64_t{512});
+    const auto add_attention = [&](const std::string& kind, DType kv_type, int64_t kv_heads, int64_t n,
+                                   int64_t context) {
+      add("attention/" + kind + "/{}/" + std::to_string(context), attention, b, kv_type, kv_heads, n,
+          context);
+    };
+    add_attention("decode", DType::kF16, kKvHeads, 1, 512);
+    add_attention("decode", DType::kF16, kKvHeads, 1, 4096);
+    add_attention("decode_one_kv_head", DType::kF16, 1, 1, 4096);
+    add_attention("decode_bf16", DType::kBF16, kKvHeads, 1, 4096);
+    add_attention("decode_q8_0", DType::kQ8_0, kKvHeads, 1, 4096);
+    add_attention("prefill", DType::kF16, kKvHeads, 512, 512);
+    add_attention("prefill_q8_0", DType::kQ8_0, kKvHeads, 512, 512);
     for (const int64_t n : {1, 128}) {
       const std::string rows = "/{}/" + std::to_string(n);
       add("rms_norm" + rows, rms_norm, b, n);

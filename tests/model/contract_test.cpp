@@ -115,6 +115,44 @@ TEST_P(Contract, WithoutTheCacheTheSameTokensAndTheSameText) {
   EXPECT_EQ(with->text, without->text);
 }
 
+// Fewer KV heads than threads: a position's chunks are shared among them in decode.
+class FewKvHeadsContract : public testing::TestWithParam<std::tuple<std::string, uint32_t>> {};
+
+TEST_P(FewKvHeadsContract, ThreadsChangeNoBit) {
+  const auto& [arch, n_kv_heads] = GetParam();
+  const bool windows = arch == "gemma3";
+  const auto bytes = test::TinyModel({.arch = arch,
+                                      .n_layers = windows ? 7u : 2u,
+                                      .n_heads = 6,
+                                      .n_kv_heads = n_kv_heads,
+                                      .head_dim = 32,
+                                      .window = windows ? 300u : 0u})
+                         .bytes();
+  const std::vector<int32_t> ids = test::random_ids(390, 300, 6);
+  std::vector<Step> steps = {{{0, 0, 250}}};
+  for (size_t i = 250; i < 264; ++i) steps.push_back({{0, i, i + 1}});
+  steps.push_back({{0, 264, 382}});
+  steps.push_back({{0, 382, 385}});
+  for (size_t i = 385; i < 390; ++i) steps.push_back({{0, i, i + 1}});
+  for (const DType kv_type : kv::kTypes) {
+    const model::LoadedModel one = test::load_bytes(bytes, "simd");
+    const std::vector<float> alone = run(*one.model, {ids}, {{{0, 0, 390}}}, kv_type)[0];
+    for (const unsigned threads : {2u, 3u, 8u}) {
+      SCOPED_TRACE(fmt::format("{} {} threads", name(kv_type), threads));
+      const auto backend = *backend::create_backend("parallel", {.threads = threads});
+      const auto loaded = *model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"), backend);
+      expect_same_bits(run(*loaded.model, {ids}, steps, kv_type)[0], alone);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, FewKvHeadsContract,
+                         testing::Combine(testing::Values("qwen3", "gemma3"), testing::Values(1u, 2u)),
+                         [](const auto& case_info) {
+                           return fmt::format("{}_{}", std::get<0>(case_info.param),
+                                              std::get<1>(case_info.param));
+                         });
+
 // The demo model's weights are quantized: activations are too, and the threads share every product.
 class QuantizedContract : public testing::TestWithParam<const kernels::CpuIsa*> {
  protected:

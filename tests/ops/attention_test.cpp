@@ -218,6 +218,20 @@ TEST_P(AttentionTest, HowThePrefillIsCutChangesNoBit) {
   }
 }
 
+TEST_P(AttentionTest, CuttingItIntoChunksChangesNoBit) {
+  if (!ops().attention_in_chunks) return;  // the reference is never cut
+  OpSet cut = ops();
+  cut.attention = cut.attention_in_chunks;
+  for (const Shape& shape : shapes()) {
+    SCOPED_TRACE(shape.describe());
+    for (const int64_t n_queries : {1, 13}) {
+      const std::vector<Sequence> batch = {make_sequence(shape, 1100, n_queries),
+                                           make_sequence(shape, 262, n_queries), make_sequence(shape, 30, 1)};
+      EXPECT_TRUE(same_bits(run(cut, shape, batch, 64), run(ops(), shape, batch, 64)));
+    }
+  }
+}
+
 TEST_P(AttentionTest, PositionsOutsideTheWindowAreNotRead) {
   for (const DType dtype : cache_types()) {
     for (const int64_t window : {1, 100, 256, 300}) {

@@ -5,6 +5,7 @@
 #include "backend/cpu_isa.h"
 #include "base/cpu_features.h"
 #include "ops/op_case.h"
+#include "support/canary.h"
 
 namespace inferno::test {
 namespace {
@@ -59,15 +60,37 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
                    bytes_of(scratch)});
 }
 
-void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
+template <class Fn>
+void for_parts(const kernels::AttentionParams& p, const Fn& fn) {
   for (int64_t s = 0; s < p.n_seqs; ++s) {
     const int64_t rows = (p.cu_seqlens_q[s + 1] - p.cu_seqlens_q[s]) * (p.n_heads / p.kv.n_kv_heads);
     for (int64_t h = 0; h < p.kv.n_kv_heads; ++h) {
       for (int64_t row = 0; row < rows; row += kernels::kMaxQueryRows) {
-        cpu.attention({p, s, h, row, std::min(rows, row + kernels::kMaxQueryRows)});
+        fn(kernels::AttentionPart{p, s, h, row, std::min(rows, row + kernels::kMaxQueryRows)});
       }
     }
   }
+}
+
+void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
+  for_parts(p, [&](const kernels::AttentionPart& part) { cpu.attention(part); });
+}
+
+// The last chunk first, and chunks that no row sees too.
+void attention_in_chunks(const CpuKernels& cpu, const kernels::AttentionParams& p) {
+  for_parts(p, [&](kernels::AttentionPart part) {
+    const int64_t n_chunks =
+        (p.context_lens[part.seq] + kernels::kAttentionChunk - 1) / kernels::kAttentionChunk;
+    const int64_t size = (part.row_end - part.row_begin) * (p.kv.head_dim + 2);
+    Guarded<float> partials(n_chunks * size);
+    for (part.chunk = n_chunks - 1; part.chunk >= 0; --part.chunk) {
+      part.partial = partials.data() + part.chunk * size;
+      cpu.attention(part);
+    }
+    part.partial = partials.data();
+    cpu.merge_attention(part, n_chunks);
+    partials.expect_canaries_alive();
+  });
 }
 
 OpSet op_set(const kernels::CpuIsa& isa) {
@@ -91,7 +114,8 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           reference::gather_rows,
           kernels::kKeyTile,
           matmul_error,
-          1e-11};
+          1e-11,
+          with_cpu(attention_in_chunks)};
 }
 
 }  // namespace

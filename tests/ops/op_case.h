@@ -35,6 +35,8 @@ struct OpSet {
   std::function<double(DType)> matmul_error;
   // Largest normalized mean squared error of attention.
   double attention_nmse = 0;
+  // Attention, each part cut into its chunks; empty where that cannot be.
+  std::function<void(const kernels::AttentionParams&)> attention_in_chunks;
 
   // Blocks of a cache are a multiple of the tile.
   int64_t block_size(int64_t at_least) const { return (at_least + key_tile - 1) / key_tile * key_tile; }
@@ -54,10 +56,21 @@ inline std::vector<OpSet> op_sets() {
   // scores are sums that exp() turns into relative errors of the weights, so it leaves more.
   const auto matmul_error = [](DType) { return 1e-13; };
   constexpr double kAttentionNmse = 1e-11;
-  std::vector<OpSet> sets = {{"reference", reference::embed, reference::matmul, reference::rms_norm,
-                              reference::rope_table, reference::rope, reference::kv_append,
-                              reference::attention, reference::add, reference::act_mul,
-                              reference::gather_rows, 1, matmul_error, kAttentionNmse}};
+  std::vector<OpSet> sets = {{"reference",
+                              reference::embed,
+                              reference::matmul,
+                              reference::rms_norm,
+                              reference::rope_table,
+                              reference::rope,
+                              reference::kv_append,
+                              reference::attention,
+                              reference::add,
+                              reference::act_mul,
+                              reference::gather_rows,
+                              1,
+                              matmul_error,
+                              kAttentionNmse,
+                              {}}};
   for (OpSet& set : cpu_op_sets()) sets.push_back(std::move(set));
   return sets;
 }

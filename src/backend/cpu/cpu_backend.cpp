@@ -5,6 +5,7 @@
 #include <span>
 
 #include "backend/cost.h"
+#include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_weight.h"
 #include "backend/host_backend.h"
 #include "base/cpu_topology.h"
@@ -97,34 +98,7 @@ class CpuBackend final : public HostBackend {
     for_row_blocks(a.batch.n_tokens, [&](int64_t row, int64_t n) { append_rows(a, row, n); });
   }
 
-  void do_attention(const AttentionArgs& a) override {
-    kernels::AttentionPart part = {
-        {a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
-         a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks, a.q.shape[1], a.scale, a.window},
-        0,
-        0,
-        0,
-        0};
-    const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
-    // Each sequence's parts, the last rows first: they see the most. In decode a sequence has as many as the
-    // model has KV heads: where that is one, one thread attends.
-    int64_t n_parts = 0;
-    const auto parts_of = [&](int64_t s) {
-      const int64_t rows = (a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s]) * heads_per_kv_head;
-      return (rows + kernels::kMaxQueryRows - 1) / kernels::kMaxQueryRows;
-    };
-    for (int64_t s = 0; s < a.batch.n_seqs; ++s) n_parts += parts_of(s) * a.kv.n_kv_heads;
-    team_.run(n_parts, [&](int64_t turn, unsigned) {
-      kernels::AttentionPart own = part;
-      while (turn >= parts_of(own.seq) * a.kv.n_kv_heads) turn -= parts_of(own.seq++) * a.kv.n_kv_heads;
-      const int64_t rows =
-          (a.batch.cu_seqlens_q[own.seq + 1] - a.batch.cu_seqlens_q[own.seq]) * heads_per_kv_head;
-      own.kv_head = turn % a.kv.n_kv_heads;
-      own.row_begin = (parts_of(own.seq) - 1 - turn / a.kv.n_kv_heads) * kernels::kMaxQueryRows;
-      own.row_end = std::min(rows, own.row_begin + kernels::kMaxQueryRows);
-      kernels_.attention(own);
-    });
-  }
+  void do_attention(const AttentionArgs& a) override { attention_.run(a); }
 
   void do_add(const AddArgs& a) override {
     kernels_.add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()});
@@ -374,6 +348,7 @@ class CpuBackend final : public HostBackend {
   CpuKernels kernels_;
   ThreadTeam team_;
   LargeMemory memory_;  // of weights
+  CpuAttention attention_{kernels_, team_, *this};
   int64_t max_cols_ = 0;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread

@@ -28,6 +28,8 @@ struct CpuKernels {
   void (*rope)(const RopeParams& p);
   void (*kv_append)(const KvAppendParams& p);  // keys into tiles: see AttentionPart
   void (*attention)(const AttentionPart& p);
+  // p.partial: those of n_chunks chunks, in order, all that the rows see.
+  void (*merge_attention)(const AttentionPart& p, int64_t n_chunks);
   void (*act_mul)(const ActMulParams& p);
   void (*add)(const AddParams& p);
   void (*quantize)(const float* x, int64_t n, int64_t k, const QuantizedRows& y);

@@ -68,6 +68,11 @@ struct AttentionPart {
   AttentionParams all;
   int64_t seq, kv_head;
   int64_t row_begin, row_end;  // at most kMaxQueryRows
+  // A part may be cut into its chunks of positions: then it leaves here what chunk number `chunk` comes to,
+  // for each row (head_dim + 2): the weighted sum of its values, its largest score and the sum of its
+  // weights. What merge_attention() makes of them has the same bits as y without.
+  float* partial = nullptr;
+  int64_t chunk = 0;
 };
 
 }  // namespace inferno::kernels

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/loops/exp.h"
 #include "kernels/cpu/loops/kv_cache.h"
+#include "kernels/cpu/loops/query_rows.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
@@ -31,14 +31,6 @@ struct CachedHead {
     const int64_t in_block = position % block_size / kKeyTile * kKeyTile;
     return ((block * n_kv_heads + kv_head) * block_size + in_block) * row_bytes;
   }
-};
-
-// A query row and what has been made of it so far.
-struct QueryRow {
-  const float* q;      // (head_dim)
-  float* y;            // (head_dim)
-  int64_t begin, end;  // positions that it sees
-  float max, sum;
 };
 
 // Scores of kRows rows against kScoreVectors vectors of positions from `position` on, which begins a tile.
@@ -85,40 +77,6 @@ void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t po
       V::store(scores + t * kAttentionChunk + v * V::kLanes, V::mul(sums[t][v], scale));
     }
   }
-}
-
-// Turns a row's scores of the positions from chunk + begin to chunk + end, both at tiles, into weights, and
-// tells how the sum so far and this chunk's are combined: y = y * keep + values * take.
-struct Mix {
-  float keep, take;
-};
-template <class V>
-Mix weigh(QueryRow* row, float* scores, int64_t chunk, int64_t begin, int64_t end) {
-  using F = typename V::F;
-  const float infinity = __builtin_inff();
-  if (row->begin >= chunk + end || row->end <= chunk + begin) {
-    for (int64_t i = begin; i < end; ++i) scores[i] = 0.0f;
-    return {1.0f, 0.0f};
-  }
-  for (int64_t i = begin; i < row->begin - chunk; ++i) scores[i] = -infinity;
-  for (int64_t i = row->end - chunk; i < end; ++i) scores[i] = -infinity;
-  F largest = V::set(-infinity);
-  for (int64_t i = begin; i < end; i += V::kLanes) largest = V::max(V::load(scores + i), largest);
-  const float max = V::largest(largest);
-  const F max_lanes = V::set(max);
-  F sums = V::zero();
-  for (int64_t i = begin; i < end; i += V::kLanes) {
-    const F weight = exp<V>(V::sub(V::load(scores + i), max_lanes));
-    V::store(scores + i, weight);
-    sums = V::add(sums, weight);
-  }
-  const float new_max = max > row->max ? max : row->max;
-  // Lane 0 of a vector, so that there is one exp().
-  const float keep = V::first(exp<V>(V::set(row->max - new_max)));
-  const float take = V::first(exp<V>(V::set(max - new_max)));
-  row->sum = row->sum * keep + V::sum(sums) * take;
-  row->max = new_max;
-  return {keep, take};
 }
 
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
@@ -209,43 +167,48 @@ void attend_rest(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float
 }
 
 template <class V, class Cache>
+void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk) {
+  int64_t i = 0;
+  for (; n - i >= V::kScoreRows; i += V::kScoreRows) {
+    attend_tile<V, Cache, V::kScoreRows>(rows + i, head, scale, chunk);
+  }
+  attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk);
+}
+
+// One chunk alone, left in p.partial for merge_chunks().
+template <class V, class Cache>
+void attend_one_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<Cache>& head) {
+  for (int64_t i = 0; i < n; ++i) {
+    rows[i].y = p.partial + i * (head.head_dim + 2);
+    // -0, to which any sum can be added and stays what it is, bit by bit.
+    for (int64_t d = 0; d < head.head_dim; ++d) rows[i].y[d] = -0.0f;
+  }
+  attend_chunk<V, Cache>(rows, n, head, p.all.scale, p.chunk * kAttentionChunk);
+  for (int64_t i = 0; i < n; ++i) {
+    rows[i].y[head.head_dim] = rows[i].max;
+    rows[i].y[head.head_dim + 1] = rows[i].sum;
+  }
+}
+
+template <class V, class Cache>
 void attend(const AttentionPart& p) {
   const AttentionParams& a = p.all;
-  const int64_t head_dim = a.kv.head_dim;
-  const int64_t heads_per_kv_head = a.n_heads / a.kv.n_kv_heads;
-  const int64_t first_query = a.cu_seqlens_q[p.seq];
-  const int64_t first_position = a.context_lens[p.seq] - (a.cu_seqlens_q[p.seq + 1] - first_query);
   const CachedHead<Cache> head = {static_cast<const uint8_t*>(a.kv.k),
                                   static_cast<const uint8_t*>(a.kv.v),
                                   a.block_tables + p.seq * a.max_blocks,
                                   a.kv.block_size,
                                   a.kv.n_kv_heads,
-                                  head_dim,
+                                  a.kv.head_dim,
                                   p.kv_head};
   QueryRow rows[kMaxQueryRows];
-  const int64_t n = p.row_end - p.row_begin;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t query = (p.row_begin + i) / heads_per_kv_head;
-    const int64_t query_head = p.kv_head * heads_per_kv_head + (p.row_begin + i) % heads_per_kv_head;
-    const int64_t offset = ((first_query + query) * a.n_heads + query_head) * head_dim;
-    const int64_t position = first_position + query;
-    const int64_t oldest = position - a.window + 1;
-    rows[i] = {a.q + offset, a.y + offset,      a.window == 0 || oldest < 0 ? 0 : oldest,
-               position + 1, -__builtin_inff(), 0.0f};
-    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = 0.0f;
-  }
+  const int64_t n = query_rows(p, rows);
+  if (p.partial != nullptr) return attend_one_chunk<V, Cache>(p, rows, n, head);
   // Rows are in order of position, so the first sees the oldest and the last the newest.
   for (int64_t chunk = rows[0].begin / kAttentionChunk * kAttentionChunk; chunk < rows[n - 1].end;
        chunk += kAttentionChunk) {
-    int64_t i = 0;
-    for (; n - i >= V::kScoreRows; i += V::kScoreRows) {
-      attend_tile<V, Cache, V::kScoreRows>(rows + i, head, a.scale, chunk);
-    }
-    attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, a.scale, chunk);
+    attend_chunk<V, Cache>(rows, n, head, a.scale, chunk);
   }
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] /= rows[i].sum;
-  }
+  divide_by_sums(rows, n, a.kv.head_dim);
 }
 
 template <class V>

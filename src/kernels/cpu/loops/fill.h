@@ -41,6 +41,7 @@ void fill_float_ops(CpuKernels* table) {
   table->rope = rope_rows;
   table->kv_append = kv_append_rows<V>;
   table->attention = attention_part<V>;
+  table->merge_attention = merge_chunks<V>;
   table->act_mul = act_mul_rows<V>;
   table->add = add_rows<V>;
   table->quantize = quantize_rows<V>;

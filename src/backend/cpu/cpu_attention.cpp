@@ -1,0 +1,96 @@
+#include "backend/cpu/cpu_attention.h"
+
+#include <algorithm>
+
+namespace inferno::backend {
+namespace {
+
+using kernels::AttentionParams;
+using kernels::kAttentionChunk;
+using kernels::kMaxQueryRows;
+
+// For what chunks leave. Beyond, parts stay whole: that many rows and positions are much work for a part.
+constexpr int64_t kMaxPartialBytes = int64_t{16} << 20;
+
+template <class Part>
+kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
+  return {all, part.seq, part.kv_head, part.row_begin, part.row_end};
+}
+
+}  // namespace
+
+void CpuAttention::run(const AttentionArgs& a) {
+  const AttentionParams all = {
+      a.q.as<float>(), a.kv,           a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
+      a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks,   a.q.shape[1],         a.scale,
+      a.window};
+  list_parts(a);
+  const auto n_parts = static_cast<int64_t>(parts_.size());
+  if (n_parts < team_.n_threads() && reserve_partials(a.kv.head_dim)) return run_in_chunks(all);
+  team_.run(n_parts, [&](int64_t turn, unsigned) {
+    kernels_.attention(whole(all, parts_[static_cast<size_t>(turn)]));
+  });
+}
+
+void CpuAttention::list_parts(const AttentionArgs& a) {
+  parts_.clear();
+  const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
+  for (int64_t s = 0; s < a.batch.n_seqs; ++s) {
+    const int64_t n_queries = a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s];
+    const int64_t first_position = a.batch.context_lens[s] - n_queries;
+    const int64_t rows = n_queries * heads_per_kv_head;
+    // The last rows first: they see the most.
+    for (int64_t begin = (rows - 1) / kMaxQueryRows * kMaxQueryRows; begin >= 0; begin -= kMaxQueryRows) {
+      const int64_t end = std::min(rows, begin + kMaxQueryRows);
+      const int64_t first = first_position + begin / heads_per_kv_head;
+      const int64_t last = first_position + (end - 1) / heads_per_kv_head;
+      const int64_t oldest = a.window == 0 ? 0 : std::max<int64_t>(0, first - a.window + 1);
+      for (int64_t h = 0; h < a.kv.n_kv_heads; ++h) {
+        parts_.push_back({s, h, begin, end, oldest / kAttentionChunk, last / kAttentionChunk + 1, 0, 0});
+      }
+    }
+  }
+}
+
+// Whether there is more than one chunk somewhere, and room for what all leave.
+bool CpuAttention::reserve_partials(int64_t head_dim) {
+  int64_t turns = 0;
+  int64_t floats = 0;
+  for (Part& part : parts_) {
+    part.first_turn = turns;
+    part.partial = floats;
+    turns += part.chunk_end - part.chunk_begin;
+    floats += (part.chunk_end - part.chunk_begin) * (part.row_end - part.row_begin) * (head_dim + 2);
+  }
+  const auto bytes = floats * static_cast<int64_t>(sizeof(float));
+  if (turns == static_cast<int64_t>(parts_.size()) || bytes > kMaxPartialBytes) return false;
+  if (static_cast<size_t>(bytes) <= partials_.bytes()) return true;
+  Result<Buffer> buffer = memory_.alloc(static_cast<size_t>(bytes));
+  if (buffer) partials_ = std::move(*buffer);
+  return buffer.ok();
+}
+
+void CpuAttention::run_in_chunks(const AttentionParams& all) {
+  const auto partial = [&](const Part& part, int64_t i) {
+    return static_cast<float*>(partials_.data()) + part.partial +
+           i * (part.row_end - part.row_begin) * (all.kv.head_dim + 2);
+  };
+  const Part& last = parts_.back();
+  team_.run(last.first_turn + last.chunk_end - last.chunk_begin, [&](int64_t turn, unsigned) {
+    const auto after = std::upper_bound(parts_.begin(), parts_.end(), turn,
+                                        [](int64_t t, const Part& part) { return t < part.first_turn; });
+    const Part& part = *(after - 1);
+    kernels::AttentionPart own = whole(all, part);
+    own.partial = partial(part, turn - part.first_turn);
+    own.chunk = part.chunk_begin + turn - part.first_turn;
+    kernels_.attention(own);
+  });
+  team_.run(static_cast<int64_t>(parts_.size()), [&](int64_t turn, unsigned) {
+    const Part& part = parts_[static_cast<size_t>(turn)];
+    kernels::AttentionPart own = whole(all, part);
+    own.partial = partial(part, 0);
+    kernels_.merge_attention(own, part.chunk_end - part.chunk_begin);
+  });
+}
+
+}  // namespace inferno::backend

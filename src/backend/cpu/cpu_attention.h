@@ -1,0 +1,45 @@
+// Attention of a batch, shared among the threads of a team.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/args.h"
+#include "backend/cpu_isa.h"
+#include "backend/host_backend.h"
+#include "base/thread_team.h"
+
+namespace inferno::backend {
+
+class CpuAttention {
+ public:
+  // All three outlive it.
+  CpuAttention(const CpuKernels& kernels, ThreadTeam& team, HostBackend& memory)
+      : kernels_(kernels), team_(team), memory_(memory) {}
+
+  // A part is one sequence's and one KV head's query rows, at most kMaxQueryRows of them. Where there are
+  // fewer parts than threads (decode with few KV heads), they are cut into chunks of positions; the bits are
+  // the same.
+  void run(const AttentionArgs& a);
+
+ private:
+  struct Part {
+    int64_t seq, kv_head;
+    int64_t row_begin, row_end;
+    int64_t chunk_begin, chunk_end;  // that its rows see
+    int64_t first_turn;              // of its chunks among those of all parts
+    int64_t partial;                 // where they begin, in floats
+  };
+
+  void list_parts(const AttentionArgs& a);
+  bool reserve_partials(int64_t head_dim);
+  void run_in_chunks(const kernels::AttentionParams& all);
+
+  const CpuKernels& kernels_;
+  ThreadTeam& team_;
+  HostBackend& memory_;
+  std::vector<Part> parts_;  // of the call under way
+  Buffer partials_;
+};
+
+}  // namespace inferno::backend
