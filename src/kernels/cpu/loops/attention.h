@@ -12,6 +12,12 @@
 namespace inferno::kernels {
 namespace {
 
+// Asks for memory that is read soon. Tiles are a page or less, where the processor's own guesses end:
+// without, each tile would begin with waiting.
+inline void fetch(const uint8_t* p, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
+}
+
 // The keys and values of one sequence and KV head.
 template <class Cache>
 struct CachedHead {
@@ -19,6 +25,7 @@ struct CachedHead {
   const uint8_t* v;
   const int32_t* block_table;
   int64_t block_size, n_kv_heads, head_dim, kv_head;
+  int64_t end;  // positions that will be read
   int64_t row_bytes = Cache::row_bytes(head_dim);
 
   // Of the tile of kKeyTile positions that `position` lies in.
@@ -34,17 +41,20 @@ struct CachedHead {
 };
 
 // Scores of kRows rows against kScoreVectors vectors of positions from `position` on, which begins a tile.
-// Tiles after `last` do not exist; the last one's scores stand for theirs.
+// Tiles after `last` do not exist; the last one's scores stand for theirs. With is_first, the values of these
+// positions are fetched meanwhile.
 template <class V, class Cache, int kRows>
 void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t position, int64_t last,
-                 typename V::F scale, float* scores) {
+                 bool is_first, typename V::F scale, float* scores) {
   using F = typename V::F;
   constexpr int kVectors = V::kScoreVectors;
   constexpr int kVectorsPerTile = static_cast<int>(kKeyTile / V::kLanes);
   const uint8_t* k[kVectors];
+  const uint8_t* values[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     const int64_t tile = position + v / kVectorsPerTile * kKeyTile;
     k[v] = head.key_tile(tile < last ? tile : last);
+    values[v] = head.value_tile(tile < last ? tile : last);
   }
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
@@ -55,6 +65,10 @@ void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t po
   const auto first = [](int v) { return v % kVectorsPerTile * V::kLanes; };
   int64_t block = 0;
   for (int64_t d = 0; d < head.head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
+    if (is_first && (Cache::kKeyBlockBytes >= 64 || block % 64 == 0)) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; v += kVectorsPerTile) fetch(values[v] + block, Cache::kKeyBlockBytes);
+    }
     typename Cache::Scale scales[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k[v] + block, first(v));
@@ -80,10 +94,10 @@ void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t po
 }
 
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
-// lanes.
+// lanes. With is_first, the keys of the next chunk are fetched meanwhile.
 template <class V, class Cache, int kRows, int kVectors>
 void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>& head, const float* weights,
-                int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n) {
+                int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n, bool is_first) {
   using F = typename V::F;
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
@@ -95,7 +109,10 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>&
     const uint8_t* values = head.value_tile(chunk + tile);
     const int64_t first = tile < begin ? begin : tile;
     const int64_t last = tile + kKeyTile < end ? tile + kKeyTile : end;
+    const int64_t next = chunk + kAttentionChunk + tile;
+    const uint8_t* next_keys = is_first && next < head.end ? head.key_tile(next) : nullptr;
     for (int64_t i = first; i < last; ++i) {
+      if (next_keys != nullptr) fetch(next_keys + (i - tile) * head.row_bytes, head.row_bytes);
       F x[kVectors];
       Cache::values(values + (i - tile) * head.row_bytes, d, n, x);
 #pragma GCC unroll 8
@@ -120,7 +137,7 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>&
 }
 
 template <class V, class Cache, int kRows>
-void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int64_t chunk) {
+void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int64_t chunk, bool is_first) {
   int64_t first = rows[0].begin;
   int64_t last = rows[0].end;
   for (int t = 1; t < kRows; ++t) {
@@ -137,7 +154,7 @@ void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int
   for (int64_t i = first_tile; i < tiles_end; i += kGroup) {
     alignas(64) float group[kRows * kAttentionChunk];
     const bool fits = i + kGroup <= kAttentionChunk;  // a group need not begin at a multiple of its length
-    score_group<V, Cache, kRows>(rows, head, chunk + i, chunk + tiles_end - kKeyTile, V::set(scale),
+    score_group<V, Cache, kRows>(rows, head, chunk + i, chunk + tiles_end - kKeyTile, is_first, V::set(scale),
                                  fits ? scores + i : group);
     if (fits) continue;
     for (int t = 0; t < kRows; ++t) {
@@ -150,19 +167,21 @@ void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int
     mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
   int64_t d = 0;
   for (; head.head_dim - d >= kGroup; d += kGroup) {
-    add_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d, V::kLanes);
+    add_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d, V::kLanes,
+                                                  is_first && d == 0);
   }
   for (; d < head.head_dim; d += V::kLanes) {
     const int64_t n = head.head_dim - d < V::kLanes ? head.head_dim - d : V::kLanes;
-    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n);
+    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n, is_first && d == 0);
   }
 }
 
 template <class V, class Cache, int kRows>
-void attend_rest(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk) {
+void attend_rest(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk,
+                 bool is_first) {
   if constexpr (kRows > 0) {
-    if (n == kRows) return attend_tile<V, Cache, kRows>(rows, head, scale, chunk);
-    attend_rest<V, Cache, kRows - 1>(rows, n, head, scale, chunk);
+    if (n == kRows) return attend_tile<V, Cache, kRows>(rows, head, scale, chunk, is_first);
+    attend_rest<V, Cache, kRows - 1>(rows, n, head, scale, chunk, is_first);
   }
 }
 
@@ -170,9 +189,9 @@ template <class V, class Cache>
 void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk) {
   int64_t i = 0;
   for (; n - i >= V::kScoreRows; i += V::kScoreRows) {
-    attend_tile<V, Cache, V::kScoreRows>(rows + i, head, scale, chunk);
+    attend_tile<V, Cache, V::kScoreRows>(rows + i, head, scale, chunk, i == 0);
   }
-  attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk);
+  attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk, i == 0);
 }
 
 // One chunk alone, left in p.partial for merge_chunks().
@@ -193,15 +212,16 @@ void attend_one_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const C
 template <class V, class Cache>
 void attend(const AttentionPart& p) {
   const AttentionParams& a = p.all;
+  QueryRow rows[kMaxQueryRows];
+  const int64_t n = query_rows(p, rows);
   const CachedHead<Cache> head = {static_cast<const uint8_t*>(a.kv.k),
                                   static_cast<const uint8_t*>(a.kv.v),
                                   a.block_tables + p.seq * a.max_blocks,
                                   a.kv.block_size,
                                   a.kv.n_kv_heads,
                                   a.kv.head_dim,
-                                  p.kv_head};
-  QueryRow rows[kMaxQueryRows];
-  const int64_t n = query_rows(p, rows);
+                                  p.kv_head,
+                                  p.partial != nullptr ? 0 : rows[n - 1].end};
   if (p.partial != nullptr) return attend_one_chunk<V, Cache>(p, rows, n, head);
   // Rows are in order of position, so the first sees the oldest and the last the newest.
   for (int64_t chunk = rows[0].begin / kAttentionChunk * kAttentionChunk; chunk < rows[n - 1].end;
