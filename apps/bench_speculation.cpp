@@ -81,22 +81,39 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const Optio
   return tokenizer::Tokenizer::from_gguf(file);
 }
 
+struct Text {
+  std::string name;
+  std::vector<int32_t> ids;
+};
+
+// All of them, before any is measured.
+Result<std::vector<Text>> read_texts(const Options& options, const tokenizer::Tokenizer& tokenizer) {
+  std::vector<Text> texts;
+  for (const std::string& path : options.texts) {
+    TRY_ASSIGN(const std::string text, read_text(path));
+    TRY_ASSIGN(std::vector<int32_t> ids, tokenizer.encode(text));
+    const std::string name = escaped(std::filesystem::path(path).filename().string(), 40);
+    if (const Status enough = bench::check_length(ids, options.replay); !enough)
+      return make_error(enough.error().code, "{}: {}", name, enough.error().message);
+    texts.push_back({name, std::move(ids)});
+  }
+  return texts;
+}
+
 Result<int> run(Options options) {
   TRY_ASSIGN(options.replay.kv_type, kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
   options.replay.cancelled = cancel_by(&cancelled);
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
   TRY_ASSIGN(const auto tokenizer, choose_tokenizer(options, loaded));
+  TRY_ASSIGN(const std::vector<Text> texts, read_texts(options, *tokenizer));
   ProgressBar bar;
   std::vector<Row> rows;
-  for (const std::string& path : options.texts) {
-    const std::string name = escaped(std::filesystem::path(path).filename().string(), 40);
+  for (const auto& [name, ids] : texts) {
     options.replay.on_trial = [&](int64_t trial) {
       bar.show_line(
           [&] { return fmt::format("{}: trial {} of {}", name, trial + 1, options.replay.trials); });
     };
-    TRY_ASSIGN(const std::string text, read_text(path));
-    TRY_ASSIGN(const std::vector<int32_t> ids, tokenizer->encode(text));
     const auto replay = bench::replay_with_speculation(loaded, ids, options.replay);
     if (signal_exit_code() != 0) break;
     if (!replay) return make_error(replay.error().code, "{}: {}", name, replay.error().message);

@@ -6,6 +6,7 @@
 
 #include "apps/output.h"
 #include "apps/progress_bar.h"
+#include "apps/signals.h"
 #include "apps/validators.h"
 #include "base/cache_folder.h"
 #include "base/text.h"
@@ -153,6 +154,7 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   ProgressBar bar;
   model::LoadOptions load;
   TRY_ASSIGN(load.repack_cache, repack_cache_folder(options));
+  load.cancelled = [] { return signal_exit_code() != 0; };
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };
   if (options.check_tensors) {
     load.tensor_check = *options.check_tensors ? model::TensorCheck::kStrict : model::TensorCheck::kNone;

@@ -107,8 +107,8 @@ class Backend {
   const metrics::Cost& counters() const { return counters_; }
   void reset_counters() { counters_ = {}; }
 
-  // Times every operation while on; costs two clock readings each. With telemetry on, every operation is a
-  // span of its name too.
+  // Times every operation while on; costs two clock readings each. With telemetry on, an operation that is no
+  // part of another is a span of its name too.
   void set_profiling(bool on) { profiling_ = on; }
   metrics::Profile& profile() { return profile_; }
 

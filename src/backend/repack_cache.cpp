@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/atomic_file.h"
 #include "base/cache_folder.h"
 
 namespace inferno::backend {
@@ -37,13 +38,16 @@ void RepackCache::add(std::string_view name, const Tensor& tensor, std::span<con
                       std::shared_ptr<const void> owner) {
   used_.push_back({std::string(name), tensor.dtype, tensor.rows(), tensor.cols(), bytes});
   owners_.push_back(std::move(owner));
+  has_news_ = true;
 }
 
-Status RepackCache::save(const ProgressFn& progress) {
-  if (owners_.empty()) return {};
+Status RepackCache::save(const ProgressFn& progress, const CancelFn& cancelled) {
+  if (!has_news_ || used_.empty()) return {};
   TRY(make_cache_folder(std::filesystem::path(path_).parent_path().string()));
-  TRY(write_repack_file(path_, key_, weights_are_finite_, used_, progress));
+  remove_temporary_files(path_);
+  TRY(write_repack_file(path_, key_, weights_are_finite_, used_, progress, cancelled));
   owners_.clear();
+  has_news_ = false;
   return {};
 }
 

@@ -26,7 +26,10 @@ class RepackCache {
   bool is_open() const { return mapping_ != nullptr; }
 
   bool weights_are_finite() const { return weights_are_finite_; }
-  void set_weights_are_finite() { weights_are_finite_ = true; }
+  void set_weights_are_finite() {
+    has_news_ |= !weights_are_finite_;
+    weights_are_finite_ = true;
+  }
 
   // The `bytes` that the matrix was repacked into, 64-byte aligned and for as long as the pointer lives;
   // nullptr if the file does not have them.
@@ -35,8 +38,9 @@ class RepackCache {
   void add(std::string_view name, const Tensor& tensor, std::span<const std::byte> bytes,
            std::shared_ptr<const void> owner);
 
-  // Writes everything that was found or added, if anything was added; the owners may then go.
-  Status save(const ProgressFn& progress = {});
+  // Writes everything that was found or added, if there is anything new in it; the owners may then go. What
+  // writers that were killed have left behind is removed. Errors besides kIo: kCancelled.
+  Status save(const ProgressFn& progress = {}, const CancelFn& cancelled = {});
 
  private:
   std::string path_;
@@ -45,6 +49,7 @@ class RepackCache {
   std::shared_ptr<const MappedFile> mapping_;                   // of the file that is used
   std::map<std::string, RepackedMatrix, std::less<>> in_file_;  // by name
   bool weights_are_finite_ = false;
+  bool has_news_ = false;
   std::vector<RepackedMatrix> used_;                 // what was found or added, in the order of loading
   std::vector<std::shared_ptr<const void>> owners_;  // of what was added
 };

@@ -221,7 +221,8 @@ Status RepackFile::check(const ProgressFn& progress) const {
 }
 
 Status write_repack_file(const std::string& path, const RepackKey& key, bool weights_are_finite,
-                         std::span<const RepackedMatrix> matrices, const ProgressFn& progress) {
+                         std::span<const RepackedMatrix> matrices, const ProgressFn& progress,
+                         const CancelFn& cancelled) {
   const std::vector<std::byte> front = make_front(key, weights_are_finite, matrices);
   const auto write = [&](const AppendFn& append) -> Status {
     constexpr std::array<std::byte, kAlignment> kZeros{};
@@ -229,6 +230,7 @@ Status write_repack_file(const std::string& path, const RepackKey& key, bool wei
     uint64_t end = front.size();
     for (size_t i = 0; i < matrices.size(); ++i) {
       TRY(append(std::span(kZeros).first((kAlignment - end % kAlignment) % kAlignment)));
+      if (cancelled && cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
       TRY(append(matrices[i].bytes));
       end = matrices[i].bytes.size();  // as good as its place: it began at a multiple of kAlignment
       if (progress) progress("writing the repack cache", i + 1, matrices.size());
@@ -236,6 +238,7 @@ Status write_repack_file(const std::string& path, const RepackKey& key, bool wei
     return {};
   };
   const auto check = [&](const std::string& temporary_path) -> Status {
+    if (cancelled && cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
     TRY_ASSIGN(const RepackFile file, RepackFile::open(temporary_path, key));
     return file.check();
   };

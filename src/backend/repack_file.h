@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/mapped_file.h"
 #include "base/progress.h"
 #include "base/result.h"
@@ -63,6 +64,7 @@ class RepackFile {
 
 // Whole or not at all, and read back before it takes the place of what was there.
 Status write_repack_file(const std::string& path, const RepackKey& key, bool weights_are_finite,
-                         std::span<const RepackedMatrix> matrices, const ProgressFn& progress = {});
+                         std::span<const RepackedMatrix> matrices, const ProgressFn& progress = {},
+                         const CancelFn& cancelled = {});
 
 }  // namespace inferno::backend

@@ -1,11 +1,13 @@
 #include "base/atomic_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdlib>
 #include <filesystem>
@@ -89,6 +91,21 @@ void sync_folder_of(const std::string& path) {
 }
 
 }  // namespace
+
+void remove_temporary_files(const std::string& path) {
+  const std::filesystem::path target(path);
+  const std::string prefix = target.filename().string() + ".";
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(target.parent_path(), error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix) || !name.ends_with(".tmp")) continue;
+    const std::string writer = name.substr(prefix.size(), name.find('-', prefix.size()) - prefix.size());
+    pid_t pid = 0;
+    const auto [end, code] = std::from_chars(writer.data(), writer.data() + writer.size(), pid);
+    const bool is_number = code == std::errc() && end == writer.data() + writer.size() && pid > 0;
+    if (is_number && ::kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove(entry.path(), error);
+  }
+}
 
 Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write,
                              const CheckFn& check) {

@@ -17,6 +17,9 @@ using CheckFn = std::function<Status(const std::string& temporary_path)>;
 Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write,
                              const CheckFn& check = {});
 
+// Removes what processes that were killed while they wrote `path` have left beside it.
+void remove_temporary_files(const std::string& path);
+
 // Whether write_file_atomically() could begin: so that an unwritable path is said before the work, not after
 // it. Leaves no trace.
 Status check_writable(const std::string& path);

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <cstring>
+#include <system_error>
 
 #include "base/text.h"
 
@@ -34,6 +34,14 @@ size_t round_up(size_t bytes, size_t to) {
 }  // namespace
 
 struct LargeMemory::Mapping {
+  // At least `bytes`, from a huge page's border on.
+  static Result<std::shared_ptr<Mapping>> make(size_t bytes) {
+    const size_t size = round_up(bytes, kHugePage) + kHugePage;
+    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at != MAP_FAILED) return std::make_shared<Mapping>(at, size);
+    return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
+                      std::generic_category().message(errno));
+  }
   Mapping(void* at, size_t size) : mapped(at), mapped_bytes(size) {
     const auto address = reinterpret_cast<uintptr_t>(at);
     begin = static_cast<std::byte*>(at) + (round_up(address, kHugePage) - address);
@@ -44,42 +52,37 @@ struct LargeMemory::Mapping {
 
   void* mapped;
   size_t mapped_bytes;
-  std::byte* begin;  // of the first huge page
-  size_t bytes() const { return mapped_bytes - kHugePage; }
+  std::byte* begin;
 };
 
-Status LargeMemory::map(size_t bytes) {
-  const size_t size = round_up(std::max(bytes, kMappingBytes), kHugePage) + kHugePage;
-  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (at == MAP_FAILED) {
-    return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
-                      std::strerror(errno));
-  }
-  mapping_ = std::make_shared<Mapping>(at, size);
-  used_ = made_ = 0;
-  return {};
-}
-
 // Advice, all of it: what does not succeed happens when the memory is first written.
-void LargeMemory::make_pages(size_t begin, size_t end, ThreadTeam& team) {
+void LargeMemory::make_pages(const Mapping& mapping, size_t begin, size_t end, ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
   const auto n_pages = static_cast<int64_t>((end - begin) / kHugePage);
   team.run(n_pages, [&](int64_t page, unsigned) {
-    std::byte* at = mapping_->begin + begin + static_cast<size_t>(page) * kHugePage;
+    std::byte* at = mapping.begin + begin + static_cast<size_t>(page) * kHugePage;
     ::madvise(at, kHugePage, slow_pages_ < kSlowPages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     const auto start = Clock::now();
-    ::madvise(at, kHugePage, MADV_POPULATE_WRITE);
+    if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
     if (Clock::now() - start > kSlowPage) ++slow_pages_;
   });
 }
 
 Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
   bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
-  if (!mapping_ || bytes > mapping_->bytes() - used_) TRY(map(bytes));
+  if (bytes > kMappingBytes / 4) {
+    TRY_ASSIGN(const std::shared_ptr<Mapping> own, Mapping::make(bytes));
+    make_pages(*own, 0, round_up(bytes, kHugePage), team);
+    return std::shared_ptr<void>(own, own->begin);
+  }
+  if (!mapping_ || bytes > kMappingBytes - used_) {
+    TRY_ASSIGN(mapping_, Mapping::make(kMappingBytes));
+    used_ = made_ = 0;
+  }
   std::byte* data = mapping_->begin + used_;
   used_ += bytes;
   if (const size_t needed = round_up(used_, kHugePage); needed > made_) {
-    make_pages(made_, needed, team);
+    make_pages(*mapping_, made_, needed, team);
     made_ = needed;
   }
   return std::shared_ptr<void>(mapping_, data);

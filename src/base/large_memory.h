@@ -21,12 +21,11 @@ class LargeMemory {
  private:
   struct Mapping;
 
-  Status map(size_t bytes);
-  void make_pages(size_t begin, size_t end, ThreadTeam& team);
+  void make_pages(const Mapping& mapping, size_t begin, size_t end, ThreadTeam& team);
 
-  std::shared_ptr<Mapping> mapping_;
-  size_t used_ = 0;  // bytes of the mapping that are handed out
-  size_t made_ = 0;  // bytes of it whose pages are there
+  std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
+  size_t used_ = 0;                   // bytes of the mapping that are handed out
+  size_t made_ = 0;                   // bytes of it whose pages are there
   std::atomic<int> slow_pages_ = 0;
 };
 

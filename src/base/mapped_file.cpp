@@ -77,16 +77,16 @@ void MappedFile::release(std::span<const std::byte> part) const {
 }
 
 void MappedFile::prepare(std::span<const std::byte> part) const {
-#ifdef MADV_POPULATE_READ
-  constexpr int kAdvice = MADV_POPULATE_READ;  // since Linux 5.14
-#else
-  constexpr int kAdvice = MADV_WILLNEED;
+#ifndef MADV_POPULATE_READ
+  constexpr int MADV_POPULATE_READ = 22;  // Linux 5.14; headers may be older
 #endif
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const auto offset = static_cast<size_t>(part.data() - data_);
   const size_t begin = offset / page * page;
   // A hint: where it is not taken the pages come as they are touched.
-  ::madvise(const_cast<std::byte*>(data_) + begin, offset + part.size() - begin, kAdvice);
+  std::byte* const first = const_cast<std::byte*>(data_) + begin;
+  const size_t bytes = offset + part.size() - begin;
+  if (::madvise(first, bytes, MADV_POPULATE_READ) != 0) ::madvise(first, bytes, MADV_WILLNEED);
 }
 
 MappedFile::~MappedFile() {

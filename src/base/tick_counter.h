@@ -14,7 +14,7 @@ namespace inferno {
 // invariant (Intel SDM volume 3B, 18.17.1), on arm64 the virtual counter (Arm ARM, D12.2).
 bool has_tick_counter();
 
-// Of the calling thread's core, all of which agree; 0 on other architectures.
+// Of the calling thread's core; those of a socket agree. 0 on other architectures.
 inline int64_t read_ticks() {
 #if defined(__x86_64__)
   return static_cast<int64_t>(__rdtsc());

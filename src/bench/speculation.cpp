@@ -19,8 +19,9 @@ struct ReplayRun {
 // Writes the text from token n_prompt on.
 class Writer {
  public:
-  Writer(engine::Context& context, std::span<const int32_t> text, const SpeculationOptions& options)
-      : context_(context), text_(text), options_(options) {}
+  Writer(engine::Context& context, std::span<const int32_t> text, int64_t max_guesses,
+         const SpeculationOptions& options)
+      : context_(context), text_(text), max_guesses_(max_guesses), options_(options) {}
 
   Result<ReplayRun> run(size_t n_prompt, bool speculate) {
     engine::Speculation speculation;
@@ -30,7 +31,7 @@ class Writer {
     for (size_t at = n_prompt; at < text_.size(); ++run.n_passes) {
       std::vector<int32_t> tokens = {text_[at - 1]};
       if (speculate) {
-        const auto room = static_cast<int64_t>(text_.size() - at) - 1;
+        const auto room = std::min(static_cast<int64_t>(text_.size() - at) - 1, max_guesses_);
         const auto guesses = speculation.draft(text_.first(at), room);
         tokens.insert(tokens.end(), guesses.begin(), guesses.end());
       }
@@ -60,6 +61,7 @@ class Writer {
 
   engine::Context& context_;
   std::span<const int32_t> text_;
+  int64_t max_guesses_;
   const SpeculationOptions& options_;
 };
 
@@ -72,15 +74,19 @@ ReplayRun median(std::vector<ReplayRun> runs) {
 
 }  // namespace
 
+Status check_length(std::span<const int32_t> text, const SpeculationOptions& options) {
+  const int64_t n = options.prompt_tokens + options.new_tokens;
+  if (static_cast<int64_t>(text.size()) >= n) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "the text has {} tokens, expected at least {}: {} to read and {} to write", text.size(),
+                    n, options.prompt_tokens, options.new_tokens);
+}
+
 Result<SpeculationReplay> replay_with_speculation(const model::LoadedModel& loaded,
                                                   std::span<const int32_t> text,
                                                   const SpeculationOptions& options) {
+  TRY(check_length(text, options));
   const int64_t n = options.prompt_tokens + options.new_tokens;
-  if (static_cast<int64_t>(text.size()) < n) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "the text has {} tokens, expected at least {}: {} to read and {} to write", text.size(),
-                      n, options.prompt_tokens, options.new_tokens);
-  }
   model::Model& model = *loaded.model;
   text = text.first(static_cast<size_t>(n));
   TRY(engine::check_prompt(model, text));
@@ -92,7 +98,7 @@ Result<SpeculationReplay> replay_with_speculation(const model::LoadedModel& load
     TRY(context.compute(chunk, model::Batch::Logits::kNone, options.cancelled));
   }
   std::vector<ReplayRun> plain, speculative;
-  Writer writer(context, text, options);
+  Writer writer(context, text, model.max_batch() - 1, options);
   for (int64_t trial = 0; trial < options.trials; ++trial) {
     if (options.on_trial) options.on_trial(trial);
     for (const bool speculate : {false, true}) {

@@ -35,7 +35,10 @@ struct SpeculationReplay {
   double gain() const { return plain_s / speculative_s; }
 };
 
-// Errors: kInvalidArgument for a text of fewer than prompt_tokens + new_tokens tokens, kCancelled; those of
+// kInvalidArgument for a text of fewer than prompt_tokens + new_tokens tokens.
+Status check_length(std::span<const int32_t> text, const SpeculationOptions& options);
+
+// Errors: those of check_length(), kCancelled; those of
 // engine::Context.
 Result<SpeculationReplay> replay_with_speculation(const model::LoadedModel& loaded,
                                                   std::span<const int32_t> text,

@@ -140,14 +140,20 @@ Status Engine::sample(Sequence& sequence, std::span<const int32_t> guesses) {
   sequence.generated.guesses.drafted += guesses.size();
   const size_t vocab_size = sequence.context->logits().size() / (guesses.size() + 1);
   for (size_t row = 0; row <= guesses.size(); ++row) {
-    TRY_ASSIGN(const int32_t id,
-               draw(sequence, sequence.context->logits().subspan(row * vocab_size, vocab_size)));
-    if (sequence.speculation) sequence.speculation->came(id);
-    const bool guessed = row < guesses.size() && guesses[row] == id;
-    if (guessed) ++sequence.generated.guesses.accepted;
-    commit(sequence, id);
+    const Result<int32_t> id =
+        draw(sequence, sequence.context->logits().subspan(row * vocab_size, vocab_size));
+    if (!id && row < guesses.size()) {
+      // A wrong guess may have a value beyond what the cache's type holds, which reaches the rows beside it
+      // (kernels/cpu/loops/attention.h): what is sure is computed again, alone.
+      sequence.request.speculate = false;
+      break;
+    }
+    TRY(id);
+    if (sequence.speculation) sequence.speculation->came(*id);
+    commit(sequence, *id);
     if (sequence.state != Sequence::State::kRunning) return {};
-    if (!guessed || sequence.is_cancelled()) break;
+    if (row == guesses.size() || guesses[row] != *id || sequence.is_cancelled()) break;
+    ++sequence.generated.guesses.accepted;
   }
   if (!guesses.empty()) sequence.context->truncate(static_cast<int64_t>(sequence.ids.size()) - 1);
   return {};

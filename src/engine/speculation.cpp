@@ -59,6 +59,8 @@ void Speculation::came(int32_t id) {
 
 void Speculation::passed(int64_t n_tokens, std::chrono::nanoseconds time) {
   const auto ns = static_cast<double>(time.count());
+  // More tokens never take less time than one: that one was disturbed.
+  if (n_tokens > 1) pass_ns_ = std::min(pass_ns_, ns);
   for (int i = 1; i <= kMaxDraft; ++i) {
     double& cost = cost_[static_cast<size_t>(i)];
     if (i == n_tokens - 1 && pass_ns_ > 0) {

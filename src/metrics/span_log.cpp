@@ -67,7 +67,8 @@ void to_nanoseconds(std::vector<Span>& spans, const TickSample& first_ticks) {
   const TickScale scale(first_ticks, before, sample_ticks());
   for (Span& span : spans) {
     if (!span.in_ticks) continue;
-    span = {span.stage, scale.time_ns(span.start), scale.duration_ns(span.duration), span.thread, false};
+    const int64_t start = scale.time_ns(span.start);  // both ends, so that what nests still does
+    span = {span.stage, start, scale.time_ns(span.start + span.duration) - start, span.thread, false};
   }
 }
 

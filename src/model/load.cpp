@@ -19,7 +19,9 @@ Status check(const gguf::File& file, const LoadOptions& options, backend::Repack
     case TensorCheck::kNone:
       return {};
     case TensorCheck::kStrict:
-      return check_tensors(file, options.progress);
+      TRY(check_tensors(file, options.progress));
+      if (cache != nullptr) cache->set_weights_are_finite();
+      return {};
     case TensorCheck::kAuto:
       break;
   }
@@ -65,7 +67,7 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
   TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get()));
   TRY_ASSIGN(loaded.tokenizer, tokenizer.get());
-  if (cache != nullptr) save_repack_cache(*cache, options.progress, loaded.warnings);
+  if (cache != nullptr) save_repack_cache(*cache, options.progress, options.cancelled, loaded.warnings);
   return loaded;
 }
 

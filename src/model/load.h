@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "model/model.h"
@@ -16,8 +17,7 @@ namespace inferno::model {
 // Whether all weights are read for NaN and infinity first.
 enum class TensorCheck {
   // Files below 1 GiB are, unless a repack cache knows that all is well, and synthetic models are not; what
-  // is
-  // found is a warning.
+  // is found is a warning.
   kAuto,
   kNone,    // no
   kStrict,  // yes; what is found is kInvalidFile
@@ -28,6 +28,7 @@ struct LoadOptions {
   // The folder of repack caches (repack.h), or empty: none. What speaks against one is a warning.
   std::string repack_cache;
   ProgressFn progress;
+  CancelFn cancelled;  // gives up writing the repack cache
 };
 
 // What a model's path names: a .gguf file, or "synthetic:PRESET[:TYPE[:SEED]]" (synthetic.h), which is made

@@ -86,10 +86,11 @@ std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folde
   return cache;
 }
 
-void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress,
+void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress, const CancelFn& cancelled,
                        std::vector<std::string>& warnings) {
   const telemetry::ScopedCounter counter("model::SaveRepackCache");
-  if (const Status saved = cache.save(progress); !saved)
+  const Status saved = cache.save(progress, cancelled);
+  if (!saved && saved.error().code != ErrorCode::kCancelled)
     warnings.push_back("no repack cache was written: " + saved.error().message);
 }
 

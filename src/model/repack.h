@@ -8,6 +8,7 @@
 
 #include "backend/backend.h"
 #include "backend/repack_cache.h"
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -29,8 +30,8 @@ std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folde
                                                         const backend::Backend& backend,
                                                         std::vector<std::string>& warnings);
 
-// Where it cannot be written, that is a warning.
-void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress,
+// Where it cannot be written, that is a warning; being cancelled is none.
+void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress, const CancelFn& cancelled,
                        std::vector<std::string>& warnings);
 
 // Holds the bytes of the model's cache in `folder` against their hashes. Errors: kIo when there is none;

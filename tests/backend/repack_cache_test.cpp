@@ -1,9 +1,12 @@
 #include "backend/repack_cache.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <fstream>
+#include <limits>
 
 #include "support/shared_data.h"
 
@@ -103,6 +106,29 @@ TEST_F(RepackCacheTest, AFolderThatCannotBeMadeIsAnError) {
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().code, ErrorCode::kIo);
   EXPECT_EQ(test::read_file(file), "x");
+}
+
+TEST_F(RepackCacheTest, GivesUpWhenAskedAndLeavesNothing) {
+  RepackCache cache(path_, kKey);
+  add(cache, "a");
+  EXPECT_EQ(cache.save({}, [] { return true; }).error().code, ErrorCode::kCancelled);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "made"));
+  EXPECT_TRUE(cache.save()) << "later it may";
+}
+
+TEST_F(RepackCacheTest, RemovesWhatAKilledWriterHasLeft) {
+  std::filesystem::create_directories(folder_ / "made");
+  const auto touch = [&](const std::string& name) {
+    std::ofstream(folder_ / "made" / name) << "half";
+    return folder_ / "made" / name;
+  };
+  const auto of_the_dead = touch(fmt::format("model.repack.{}-0.tmp", std::numeric_limits<pid_t>::max()));
+  const auto of_ours = touch(fmt::format("model.repack.{}-77.tmp", ::getpid()));
+  const auto of_another = touch(fmt::format("other.repack.{}-0.tmp", std::numeric_limits<pid_t>::max()));
+  save();
+  EXPECT_FALSE(std::filesystem::exists(of_the_dead));
+  EXPECT_TRUE(std::filesystem::exists(of_ours));
+  EXPECT_TRUE(std::filesystem::exists(of_another));
 }
 
 }  // namespace

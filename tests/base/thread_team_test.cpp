@@ -75,21 +75,25 @@ TEST(ThreadTeam, TheCallerLeavesAWorkersPlace) {
   }
   if (cpus.size() < 2) GTEST_SKIP() << "one processor";
   ThreadTeam team(2, cpus);
-  constexpr int kRounds = 100;
+  int n_there = 0;
   int left = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < 100; ++round) {
     cpu_set_t workers_place;
     CPU_ZERO(&workers_place);
     CPU_SET(cpus[1], &workers_place);
     ::pthread_setaffinity_np(::pthread_self(), sizeof workers_place, &workers_place);
     ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
+    const auto is_there = [&] { return ::sched_getcpu() == static_cast<int>(cpus[1]); };
+    const bool was_there = is_there();
     team.run(2, [](int64_t, unsigned) {});
-    if (::sched_getcpu() != static_cast<int>(cpus[1])) ++left;
+    if (was_there) ++n_there;
+    if (was_there && !is_there()) ++left;
     cpu_set_t after;
     ASSERT_EQ(::pthread_getaffinity_np(::pthread_self(), sizeof after, &after), 0);
     EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it may run where it might before";
   }
-  EXPECT_GT(left, kRounds / 2);  // the system may move it as well
+  if (n_there == 0) GTEST_SKIP() << "this system does not pin";
+  EXPECT_GT(left, n_there / 3);  // the system may move it back
 }
 
 TEST(ThreadTeam, AnExceptionComesOutAndTheTeamGoesOn) {

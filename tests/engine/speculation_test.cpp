@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "engine/engine.h"
 #include "models/demo/demo_model.h"
 #include "support/fake_clock.h"
@@ -68,6 +70,18 @@ TEST(Speculation, WhereATokenCostsAPassItSwitchesItselfOff) {
 TEST(Speculation, WhereGuessesDoNotHoldItSwitchesItselfOff) {
   const auto tenth_more = [](int64_t n) { return milliseconds(90 + 10 * n); };
   EXPECT_LT(Drive(misleading(3000), tenth_more).time, milliseconds(3000 * 100 * 101 / 100));
+}
+
+// A first pass that something else held up must not make all others look cheap.
+TEST(Speculation, APassThatWasDisturbedIsNotBelieved) {
+  std::vector<int32_t> random_text;
+  for (uint32_t i = 0, x = 7; i < 3000; ++i)
+    random_text.push_back(static_cast<int32_t>((x = x * 1664525 + 1013904223) >> 30));
+  bool is_first = true;
+  const auto disturbed = [&](int64_t n) {
+    return milliseconds(std::exchange(is_first, false) ? 1000 : 90 + 10 * n);
+  };
+  EXPECT_LT(Drive(random_text, disturbed).time, milliseconds(3000 * 100 * 105 / 100));
 }
 
 TEST(Speculation, NoMoreThanThereIsRoomFor) {
@@ -140,6 +154,10 @@ TEST_F(SpeculativeEngine, EndsWhereItWouldHave) {
   const Run to_its_end = run(long_one, true);
   EXPECT_EQ(to_its_end.generated.ids, plain.generated.ids);
   EXPECT_EQ(to_its_end.generated.finish_reason, plain.generated.finish_reason);
+
+  for (const Run& each : {plain, to_its_end}) {
+    EXPECT_EQ(each.n_passes + each.generated.guesses.accepted, each.generated.ids.size());
+  }
 
   Request stopped = long_one;
   stopped.stop = {plain.generated.text.substr(40, 6)};

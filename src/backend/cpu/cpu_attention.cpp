@@ -1,6 +1,7 @@
 #include "backend/cpu/cpu_attention.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace inferno::backend {
 namespace {
@@ -46,7 +47,7 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
       const int64_t last = first_position + (end - 1) / heads_per_kv_head;
       const int64_t oldest = a.window == 0 ? 0 : std::max<int64_t>(0, first - a.window + 1);
       for (int64_t h = 0; h < a.kv.n_kv_heads; ++h) {
-        parts_.push_back({s, h, begin, end, oldest / kAttentionChunk, last / kAttentionChunk + 1, 0, 0});
+        parts_.push_back({s, h, begin, end, oldest / kAttentionChunk, last / kAttentionChunk + 1, 0, 0, 0});
       }
     }
   }
@@ -59,6 +60,7 @@ bool CpuAttention::reserve_partials(int64_t head_dim) {
   for (Part& part : parts_) {
     part.first_turn = turns;
     part.partial = floats;
+    part.n_left = part.chunk_end - part.chunk_begin;
     turns += part.chunk_end - part.chunk_begin;
     floats += (part.chunk_end - part.chunk_begin) * (part.row_end - part.row_begin) * (head_dim + 2);
   }
@@ -70,25 +72,21 @@ bool CpuAttention::reserve_partials(int64_t head_dim) {
   return buffer.ok();
 }
 
+// One loop: whoever does the last chunk of a part joins them all.
 void CpuAttention::run_in_chunks(const AttentionParams& all) {
-  const auto partial = [&](const Part& part, int64_t i) {
-    return static_cast<float*>(partials_.data()) + part.partial +
-           i * (part.row_end - part.row_begin) * (all.kv.head_dim + 2);
-  };
   const Part& last = parts_.back();
   team_.run(last.first_turn + last.chunk_end - last.chunk_begin, [&](int64_t turn, unsigned) {
     const auto after = std::upper_bound(parts_.begin(), parts_.end(), turn,
                                         [](int64_t t, const Part& part) { return t < part.first_turn; });
-    const Part& part = *(after - 1);
+    Part& part = *(after - 1);
+    const int64_t i = turn - part.first_turn;
+    float* const partials = static_cast<float*>(partials_.data()) + part.partial;
     kernels::AttentionPart own = whole(all, part);
-    own.partial = partial(part, turn - part.first_turn);
-    own.chunk = part.chunk_begin + turn - part.first_turn;
+    own.partial = partials + i * (part.row_end - part.row_begin) * (all.kv.head_dim + 2);
+    own.chunk = part.chunk_begin + i;
     kernels_.attention(own);
-  });
-  team_.run(static_cast<int64_t>(parts_.size()), [&](int64_t turn, unsigned) {
-    const Part& part = parts_[static_cast<size_t>(turn)];
-    kernels::AttentionPart own = whole(all, part);
-    own.partial = partial(part, 0);
+    if (std::atomic_ref(part.n_left).fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    own.partial = partials;
     kernels_.merge_attention(own, part.chunk_end - part.chunk_begin);
   });
 }

@@ -29,6 +29,7 @@ class CpuAttention {
     int64_t chunk_begin, chunk_end;  // that its rows see
     int64_t first_turn;              // of its chunks among those of all parts
     int64_t partial;                 // where they begin, in floats
+    int64_t n_left;                  // of them to be done
   };
 
   void list_parts(const AttentionArgs& a);

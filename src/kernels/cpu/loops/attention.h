@@ -223,6 +223,7 @@ void attend(const AttentionPart& p) {
                                   p.kv_head,
                                   p.partial != nullptr ? 0 : rows[n - 1].end};
   if (p.partial != nullptr) return attend_one_chunk<V, Cache>(p, rows, n, head);
+  zero_outputs(rows, n, a.kv.head_dim);
   // Rows are in order of position, so the first sees the oldest and the last the newest.
   for (int64_t chunk = rows[0].begin / kAttentionChunk * kAttentionChunk; chunk < rows[n - 1].end;
        chunk += kAttentionChunk) {

@@ -34,9 +34,14 @@ inline int64_t query_rows(const AttentionPart& p, QueryRow* rows) {
     const int64_t oldest = position - a.window + 1;
     rows[i] = {a.q + offset, a.y + offset,      a.window == 0 || oldest < 0 ? 0 : oldest,
                position + 1, -__builtin_inff(), 0.0f};
-    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = 0.0f;
   }
   return n;
+}
+
+inline void zero_outputs(const QueryRow* rows, int64_t n, int64_t head_dim) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = 0.0f;
+  }
 }
 
 // How what has been made of a row so far and what a chunk adds are combined: y = y * keep + values * take.
@@ -92,6 +97,7 @@ void merge_chunks(const AttentionPart& p, int64_t n_chunks) {
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
   const int64_t head_dim = p.all.kv.head_dim;
+  zero_outputs(rows, n, head_dim);
   for (int64_t i = 0; i < n * n_chunks; ++i) {
     QueryRow& row = rows[i % n];
     const float* values = p.partial + i * (head_dim + 2);
