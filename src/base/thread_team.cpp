@@ -61,8 +61,13 @@ ThreadTeam::~ThreadTeam() {
 
 // The system may have left the caller on a worker's processor, where one of the two waits for the other while
 // another processor idles, and may take many milliseconds to see it.
+//
+// Looked for now and then only, and not where there are more threads than processors: if others keep cpus_[0]
+// busy, the system knows better.
 void ThreadTeam::step_aside() {
-  if (cpus_.size() < 2) return;
+  constexpr uint64_t kLoopsBetween = 128;  // about a token's
+  if (cpus_.size() < 2 || patience_ == kSpinsWhenCrowded) return;
+  if (ticket_.load(std::memory_order_relaxed) / kOneLoop % kLoopsBetween != 0) return;
   const int here = ::sched_getcpu();
   if (here < 0 || std::find(cpus_.begin() + 1, cpus_.end(), static_cast<unsigned>(here)) == cpus_.end())
     return;
