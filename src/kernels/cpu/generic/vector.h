@@ -95,7 +95,7 @@ struct GenericVector {
   }
   static void store_bytes(uint8_t* p, I x) { std::memcpy(p, &x, sizeof x); }
   // Modulo 2^32: of a NaN or an infinity any sum will do.
-  static I add_i32(I a, I b) { return bits<I>(bits<Words>(a) + bits<Words>(b)); }
+  [[gnu::always_inline]] static I add_i32(I a, I b) { return bits<I>(bits<Words>(a) + bits<Words>(b)); }
   template <int kBits>
   static I shift_right_i32(I x) {
     return x >> kBits;
@@ -179,7 +179,7 @@ struct GenericVector {
   // The largest of the formats' offsets that stays in the bytes of weights: 128 where they are unsigned.
   static constexpr int kLargestOffset = 0;
   // Adds products of two bytes at a time in 16 bits, which hold them: activations are at least -127.
-  static I dot(I sum, I w, I x) {
+  [[gnu::always_inline]] static I dot(I sum, I w, I x) {
     const Shorts products = even_bytes(w) * even_bytes(x) + odd_bytes(w) * odd_bytes(x);
     const I pairs = bits<I>(products);
     return add_i32(sum, add_i32(bits<I>(bits<Words>(pairs) << 16) >> 16, pairs >> 16));
@@ -187,10 +187,12 @@ struct GenericVector {
 
  private:
   // In 16 bits, sign and all.
-  static Shorts even_bytes(I x) { return bits<Shorts>(bits<SignedShorts>(bits<Shorts>(x) << 8) >> 8); }
-  static Shorts odd_bytes(I x) { return bits<Shorts>(bits<SignedShorts>(x) >> 8); }
+  [[gnu::always_inline]] static Shorts even_bytes(I x) {
+    return bits<Shorts>(bits<SignedShorts>(bits<Shorts>(x) << 8) >> 8);
+  }
+  [[gnu::always_inline]] static Shorts odd_bytes(I x) { return bits<Shorts>(bits<SignedShorts>(x) >> 8); }
   template <class To, class From>
-  static To bits(From x) {
+  [[gnu::always_inline]] static To bits(From x) {
     To result;
     std::memcpy(&result, &x, sizeof result);
     return result;
