@@ -109,15 +109,15 @@ Result<int> run(Options options) {
   TRY_ASSIGN(const std::vector<Text> texts, read_texts(options, *tokenizer));
   ProgressBar bar;
   std::vector<Row> rows;
-  for (const auto& [name, ids] : texts) {
+  for (const Text& text : texts) {
     options.replay.on_trial = [&](int64_t trial) {
       bar.show_line(
-          [&] { return fmt::format("{}: trial {} of {}", name, trial + 1, options.replay.trials); });
+          [&] { return fmt::format("{}: trial {} of {}", text.name, trial + 1, options.replay.trials); });
     };
-    const auto replay = bench::replay_with_speculation(loaded, ids, options.replay);
+    const auto replay = bench::replay_with_speculation(loaded, text.ids, options.replay);
     if (signal_exit_code() != 0) break;
-    if (!replay) return make_error(replay.error().code, "{}: {}", name, replay.error().message);
-    rows.push_back({name, *replay});
+    if (!replay) return make_error(replay.error().code, "{}: {}", text.name, replay.error().message);
+    rows.push_back({text.name, *replay});
   }
   bar.clear();
   if (!rows.empty()) write_stdout(options.json ? as_json(options, loaded, rows) : as_table(rows));
