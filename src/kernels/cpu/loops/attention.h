@@ -7,16 +7,11 @@
 
 #include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/query_rows.h"
+#include "kernels/cpu/loops/stream.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
 namespace {
-
-// Asks for memory that is read soon. Tiles are a page or less, where the processor's own guesses end:
-// without, each tile would begin with waiting.
-inline void fetch(const uint8_t* p, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i);
-}
 
 // The keys and values of one sequence and KV head.
 template <class Cache>
@@ -42,7 +37,7 @@ struct CachedHead {
 
 // Scores of kRows rows against kScoreVectors vectors of positions from `position` on, which begins a tile.
 // Tiles after `last` do not exist; the last one's scores stand for theirs. With is_first, the values of these
-// positions are fetched meanwhile.
+// positions are fetched meanwhile. Little by little: of much at once the processor leaves some undone.
 template <class V, class Cache, int kRows>
 void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t position, int64_t last,
                  bool is_first, typename V::F scale, float* scores) {
@@ -94,7 +89,7 @@ void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t po
 }
 
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
-// lanes. With is_first, the keys of the next chunk are fetched meanwhile.
+// lanes. With is_first, as much of the keys of the next chunk is fetched meanwhile.
 template <class V, class Cache, int kRows, int kVectors>
 void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>& head, const float* weights,
                 int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n, bool is_first) {
@@ -105,14 +100,16 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>&
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
+  const int64_t fetched = kVectors * V::kLanes * head.row_bytes / head.head_dim;
   for (int64_t tile = begin / kKeyTile * kKeyTile; tile < end; tile += kKeyTile) {
     const uint8_t* values = head.value_tile(chunk + tile);
     const int64_t first = tile < begin ? begin : tile;
     const int64_t last = tile + kKeyTile < end ? tile + kKeyTile : end;
     const int64_t next = chunk + kAttentionChunk + tile;
-    const uint8_t* next_keys = is_first && next < head.end ? head.key_tile(next) : nullptr;
+    const uint8_t* next_keys = nullptr;
+    if (is_first && next < head.end) next_keys = head.key_tile(next) + d * head.row_bytes / head.head_dim;
     for (int64_t i = first; i < last; ++i) {
-      if (next_keys != nullptr) fetch(next_keys + (i - tile) * head.row_bytes, head.row_bytes);
+      if (next_keys != nullptr) fetch(next_keys + (i - tile) * head.row_bytes, fetched);
       F x[kVectors];
       Cache::values(values + (i - tile) * head.row_bytes, d, n, x);
 #pragma GCC unroll 8
@@ -168,11 +165,11 @@ void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int
   int64_t d = 0;
   for (; head.head_dim - d >= kGroup; d += kGroup) {
     add_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d, V::kLanes,
-                                                  is_first && d == 0);
+                                                  is_first);
   }
   for (; d < head.head_dim; d += V::kLanes) {
     const int64_t n = head.head_dim - d < V::kLanes ? head.head_dim - d : V::kLanes;
-    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n, is_first && d == 0);
+    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n, is_first);
   }
 }
 

@@ -1,7 +1,7 @@
 // How panels keep fewer than eight bits: for the eight vectors that each block of 32 elements is
 // (Products::place())
 //   four bits  four vectors: vector g in their low nibbles, vector 4 + g in the high ones
-//   two bits   two vectors: vector g in the bit pairs g % 4 of vector g / 4
+//   two bits   two vectors: vector g in the bit pairs g / 2 of vector g % 2
 //   one bit    vector g in the bits from 4 g L on, where L = V::kLanes
 // put_… write a row's block of values q[32] where all bits are 0 before; get_… give vector g, one value in a
 // byte.
@@ -50,15 +50,15 @@ void put_pairs(uint8_t* block, int64_t row, const uint8_t* q) {
   for (int64_t i = 0; i < 32; i += 4) {
     const int64_t place = Products<V>::place(row, i);
     const int64_t g = place / kVector;
-    uint8_t* four = block + g / 4 * kVector + place % kVector;
-    store_four(four, load_four(four) | load_four(q + i) << g % 4 * 2);
+    uint8_t* four = block + g % 2 * kVector + place % kVector;
+    store_four(four, load_four(four) | load_four(q + i) << g / 2 * 2);
   }
 }
 
 template <class V>
 typename V::I get_pairs(const uint8_t* block, int g) {
-  const typename V::I bytes = V::load_bytes(block + g / 4 * 4 * V::kLanes);
-  switch (g % 4) {
+  const typename V::I bytes = V::load_bytes(block + g % 2 * 4 * V::kLanes);
+  switch (g / 2) {
     case 0:
       return V::template byte_field<0, 3>(bytes);
     case 1:
@@ -86,28 +86,35 @@ typename V::I get_bits(const uint8_t* block, int g, int8_t value) {
   return V::select_bytes(block + g * V::kLanes / 2, value);
 }
 
-// Six-bit numbers of a row's super-block, n of them: n / 2 rows of low nibbles (two numbers a byte), then n /
-// 4 rows of high bit pairs (four numbers a byte).
+// Sixteen six-bit numbers of each row, the scales of a super-block, as four vectors of four numbers: the low
+// four bits of vector v and of vector 2 + v in a vector, then the high two of all four in one.
 template <class V>
-constexpr int64_t six_bit_bytes(int64_t n) {
-  return (n / 2 + n / 4) * V::kLanes;
-}
+constexpr int64_t kSixBitBytes = 12 * V::kLanes;
 
 template <class V>
-void put_six_bits(uint8_t* numbers, int64_t n, int64_t row, int64_t i, int value) {
-  uint8_t& low = numbers[i / 2 * V::kLanes + row];
-  uint8_t& high = numbers[(n / 2 + i / 4) * V::kLanes + row];
-  low = static_cast<uint8_t>(low | (value & 15) << i % 2 * 4);
-  high = static_cast<uint8_t>(high | value >> 4 << i % 4 * 2);
+void put_six_bits(uint8_t* numbers, int64_t row, int64_t i, int value) {
+  const int64_t place = i % 4 * V::kLanes + row;
+  uint8_t& low = numbers[i / 4 % 2 * 4 * V::kLanes + place];
+  uint8_t& high = numbers[8 * V::kLanes + place];
+  low = static_cast<uint8_t>(low | (value & 15) << i / 8 * 4);
+  high = static_cast<uint8_t>(high | value >> 4 << i / 4 * 2);
 }
 
+// A byte each: (16, kLanes).
 template <class V>
-typename V::I get_six_bits(const uint8_t* numbers, int64_t n, int64_t i) {
+void get_six_bits(const uint8_t* numbers, uint8_t* bytes) {
   using I = typename V::I;
-  const I low = V::shift_right_u32(V::load_u8(numbers + i / 2 * V::kLanes), static_cast<int>(i % 2 * 4));
-  const I high =
-      V::shift_right_u32(V::load_u8(numbers + (n / 2 + i / 4) * V::kLanes), static_cast<int>(i % 4 * 2));
-  return V::or_i32(V::and_i32(low, V::set_i32(15)), V::shift_left_u32(V::and_i32(high, V::set_i32(3)), 4));
+  constexpr int64_t kVector = 4 * V::kLanes;
+  const I high = V::load_bytes(numbers + 2 * kVector);
+  for (int64_t v = 0; v < 2; ++v) {
+    const I low = V::load_bytes(numbers + v * kVector);
+    const I first = v == 0 ? V::template byte_field<0, 3>(high) : V::template byte_field<2, 3>(high);
+    const I second = v == 0 ? V::template byte_field<4, 3>(high) : V::template byte_field<6, 3>(high);
+    V::store_bytes(bytes + v * kVector,
+                   V::or_i32(V::template byte_field<0, 15>(low), V::template shift_left_i16<4>(first)));
+    V::store_bytes(bytes + (2 + v) * kVector,
+                   V::or_i32(V::template byte_field<4, 15>(low), V::template shift_left_i16<4>(second)));
+  }
 }
 
 template <class Block>
@@ -127,10 +134,6 @@ typename V::F get_half(const uint8_t* scales, int64_t i) {
   return V::load_f16(reinterpret_cast<const uint16_t*>(scales) + i * V::kLanes);
 }
 
-constexpr int64_t round_up_64(int64_t bytes) {
-  return (bytes + 63) / 64 * 64;
-}
-
 // pack() of a format whose put() writes one of the file's blocks into a panel of zeros.
 template <class V, class Format>
 void pack_blocks(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
@@ -138,7 +141,7 @@ void pack_blocks(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, ui
   std::memset(panel, 0, static_cast<size_t>(Format::panel_bytes(k)));
   for (int64_t row = 0; row < n_rows; ++row) {
     for (int64_t i = 0; i < k / Format::kBlockElements; ++i) {
-      Format::put(panel, k / kBlock, row, i, read_block<Block>(w + row * stride, i));
+      Format::put(panel, row, i, read_block<Block>(w + row * stride, i));
     }
   }
 }

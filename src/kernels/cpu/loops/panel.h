@@ -8,10 +8,8 @@
 namespace inferno::kernels {
 namespace {
 
-// Up to so many rows of activations the product is as fast as memory gives the weights. It gives more to
-// several streams, each of panels one after the other, than to one (docs/decisions/001-q8_0-panels.md).
+// Up to so many rows of activations the product is as fast as memory gives the weights.
 constexpr int64_t kStreamedRows = 3;
-constexpr int kStreams = 4;
 
 // The outputs of kPanels panels, from number `panel` on by `step`, and kRows rows of activations, from row r
 // on.

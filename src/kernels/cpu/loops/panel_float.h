@@ -49,7 +49,7 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   }
 }
 
-// As multiply_tile().
+// kPanels panels, from number `panel` on by `step`, times kRows rows of activations, from row r on.
 template <class V, class Element, int kPanels, int kRows>
 void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
                          int64_t step, int64_t r) {
@@ -97,13 +97,15 @@ void multiply_float_panels(const PanelMatmulParams& p, int64_t panel, int64_t st
   multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, step, r);
 }
 
-// As multiply_streams().
+// Few rows of activations: panels far apart side by side, each run of them a stream through memory; enough
+// multiply-adds that need not wait for each other.
+constexpr int kFloatStreams = 4;
 template <class V, class Element>
 void multiply_float_streams(const PanelMatmulParams& p) {
-  const int64_t step = (p.panel_end - p.panel_begin) / kStreams;
+  const int64_t step = (p.panel_end - p.panel_begin) / kFloatStreams;
   for (int64_t panel = p.panel_begin; panel < p.panel_begin + step; ++panel)
-    multiply_float_panels<V, Element, kStreams>(p, panel, step);
-  for (int64_t panel = p.panel_begin + kStreams * step; panel < p.panel_end; ++panel)
+    multiply_float_panels<V, Element, kFloatStreams>(p, panel, step);
+  for (int64_t panel = p.panel_begin + kFloatStreams * step; panel < p.panel_end; ++panel)
     multiply_float_panels<V, Element, 1>(p, panel);
 }
 

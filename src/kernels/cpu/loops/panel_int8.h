@@ -5,15 +5,17 @@
 //   kGroup                       elements of a row that share a scale: 32 or 16
 //   kHasMin                      w = scale * q + min, else w = scale * q
 //   kOffset                      what bytes() adds to q
-//   bytes(panel, nb, b, g)       vector g of the eight that are block b of every row: see Products::place()
-//   scale(panel, nb, b, i)       scales of group i of block b, a lane per row; min() likewise
-// nb is the number of blocks of 32 in a row.
+//   kUnitBlocks                  blocks of 32 that share what Scales() prepares
+//   bytes(panel, b, g)           vector g of the eight that are block b of every row: see Products::place()
+//   Scales::load(panel, nb, b)   prepares those of the unit that begins with block b, of nb in all
+//   Scales::scale(j, i)          of group i of its block j, a lane per row; min() likewise
 #pragma once
 
 #include <cstdint>
 
 #include "kernels/cpu/loops/panel.h"
 #include "kernels/cpu/loops/products.h"
+#include "kernels/cpu/loops/stream.h"
 
 namespace inferno::kernels {
 namespace {
@@ -51,8 +53,8 @@ typename V::I start_of_sum(int32_t minus_128_sums) {
 // The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
 template <class V, class Format, int kPanels, int kRows>
 [[gnu::always_inline]] inline void multiply_group(
-    const uint8_t* const (&panels)[kPanels], int64_t nb, int64_t b, int group,
-    const int8_t* const (&q)[kRows], const int32_t* const (&x_sum)[kRows],
+    const uint8_t* const (&panels)[kPanels], int64_t b, int group, const int8_t* const (&q)[kRows],
+    const int32_t* const (&x_sum)[kRows],
     typename Products<V>::Sum (&sums)[kPanels][RowSums<V, kRows>::kSums]) {
   using I = typename V::I;
   using Rows = RowSums<V, kRows>;
@@ -72,7 +74,7 @@ template <class V, class Format, int kPanels, int kRows>
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) w[i][v] = Format::bytes(panels[i], nb, b, step * kVectors + v);
+      for (int v = 0; v < kVectors; ++v) w[i][v] = Format::bytes(panels[i], b, step * kVectors + v);
     }
     const int64_t at = b * kBlock + step * kVectors * 4;
 #pragma GCC unroll 8
@@ -84,10 +86,10 @@ template <class V, class Format, int kPanels, int kRows>
   }
 }
 
-// kPanels panels, from number `panel` on by `step`, times kRows rows of activations, from row r on.
+// kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
 template <class V, class Format, int kPanels, int kRows>
 void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t step, int64_t r) {
+                   int64_t r) {
   using F = typename V::F;
   constexpr int kGroups = kBlock / Format::kGroup;
   const int64_t nb = p.k / kBlock;
@@ -103,83 +105,83 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
-  for (int64_t b = 0; b < nb; ++b) {
-#pragma GCC unroll 2
-    for (int group = 0; group < kGroups; ++group) {
-      typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
-      multiply_group<V, Format>(panels, nb, b, group, q, x_sum, sums);
+  for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
+    typename Format::Scales scales[kPanels];
 #pragma GCC unroll 4
-      for (int i = 0; i < kPanels; ++i) {
-        const F w_scale = Format::scale(panels[i], nb, b, group);
-#pragma GCC unroll 8
-        for (int t = 0; t < kRows; ++t) {
-          const F scale = V::mul(w_scale, V::set(x_scale[t][b]));
-          const auto sum = Products<V>::total(sums[i][t / Products<V>::kRows], t % Products<V>::kRows);
-          y[i][t] = V::fma(V::to_float(sum), scale, y[i][t]);
-        }
-        if constexpr (Format::kHasMin) {
-          const F w_min = Format::min(panels[i], nb, b, group);
+    for (int i = 0; i < kPanels; ++i) scales[i].load(panels[i], nb, unit);
+    for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
+      const int64_t b = unit + j;
+#pragma GCC unroll 2
+      for (int group = 0; group < kGroups; ++group) {
+        typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
+        multiply_group<V, Format>(panels, b, group, q, x_sum, sums);
+#pragma GCC unroll 4
+        for (int i = 0; i < kPanels; ++i) {
+          const F w_scale = scales[i].scale(j, group);
 #pragma GCC unroll 8
           for (int t = 0; t < kRows; ++t) {
-            // Exact but for one rounding: the sum is a small whole number.
-            const float x_total =
-                x_scale[t][b] * (static_cast<float>(x_sum[t][b * kGroups + group]) * -0x1p-7f);
-            y[i][t] = V::fma(w_min, V::set(x_total), y[i][t]);
+            const F scale = V::mul(w_scale, V::set(x_scale[t][b]));
+            const auto sum = Products<V>::total(sums[i][t / Products<V>::kRows], t % Products<V>::kRows);
+            y[i][t] = V::fma(V::to_float(sum), scale, y[i][t]);
+          }
+          if constexpr (Format::kHasMin) {
+            const F w_min = scales[i].min(j, group);
+#pragma GCC unroll 8
+            for (int t = 0; t < kRows; ++t) {
+              // Exact but for one rounding: the sum is a small whole number.
+              const float x_total =
+                  x_scale[t][b] * (static_cast<float>(x_sum[t][b * kGroups + group]) * -0x1p-7f);
+              y[i][t] = V::fma(w_min, V::set(x_total), y[i][t]);
+            }
           }
         }
       }
     }
   }
-  store_outputs<V>(p, y, panel, step, r);
+  store_outputs<V>(p, y, panel, 1, r);
 }
 
 // The rows that are left, fewer than kRows + 1, in one tile.
 template <class V, class Format, int kPanels, int kRows>
 void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t step, int64_t r) {
+                   int64_t r) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, step, r);
-    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, step, r);
+    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r);
+    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r);
   }
 }
 
-// kTileRows: the most rows of activations in a tile. The first panel's bytes begin at `first`, those of the
-// panel after it, number panel + step, `stride` bytes later.
+// kTileRows: the most rows of activations in a tile. The first panel's bytes begin at `first`, the others'
+// each `stride` bytes later.
 template <class V, class Format, int kPanels, int kTileRows>
-void multiply_panels(const PanelMatmulParams& p, int64_t panel, int64_t step, const uint8_t* first,
-                     int64_t stride) {
+void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride) {
   const uint8_t* panels[kPanels];
   for (int i = 0; i < kPanels; ++i) panels[i] = first + i * stride;
   int64_t r = 0;
   for (; p.n - r >= kTileRows; r += kTileRows)
-    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, step, r);
-  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, step, r);
+    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r);
+  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r);
 }
 
-// Few rows of activations.
+// Few rows of activations: one panel after the other, one stream through memory.
 template <class V, class Format>
-void multiply_streams(const PanelMatmulParams& p) {
+void multiply_stream(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);
-  const int64_t step = (p.panel_end - p.panel_begin) / kStreams;
-  for (int64_t panel = p.panel_begin; panel < p.panel_begin + step; ++panel) {
-    multiply_panels<V, Format, kStreams, kStreamedRows>(p, panel, step, p.panels + panel * stride,
-                                                        step * stride);
-  }
-  for (int64_t panel = p.panel_begin + kStreams * step; panel < p.panel_end; ++panel)
-    multiply_panels<V, Format, 1, kStreamedRows>(p, panel, 1, p.panels + panel * stride, stride);
+  for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel)
+    multiply_panels<V, Format, 1, kStreamedRows>(p, panel, p.panels + panel * stride, stride);
 }
 
 // Weights that are bytes already are multiplied where they lie.
 template <class V, class Format>
 void multiply_bytes(const PanelMatmulParams& p) {
-  if (p.n <= kStreamedRows) return multiply_streams<V, Format>(p);
+  if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
   const int64_t stride = Format::panel_bytes(p.k);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) {
-    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(p, panel, 1, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
   }
   for (; panel < p.panel_end; ++panel) {
-    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, 1, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
   }
 }
 
@@ -197,29 +199,39 @@ struct Unpacked {
     return k / kBlock *
            (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
   }
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
     return V::load_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes);
   }
-  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int i) {
-    return V::load(reinterpret_cast<const float*>(panel + nb * kBlockBytes) + (b * kGroups + i) * V::kLanes);
-  }
-  static typename V::F min(const uint8_t* panel, int64_t nb, int64_t b, int i) {
-    return scale(panel, nb, nb + b, i);
-  }
+  static constexpr int64_t kUnitBlocks = 1;
+  struct Scales {
+    const float* scales;
+    int64_t to_min;
+    void load(const uint8_t* panel, int64_t nb, int64_t b) {
+      scales = reinterpret_cast<const float*>(panel + nb * kBlockBytes) + b * kGroups * V::kLanes;
+      to_min = nb * kGroups * V::kLanes;
+    }
+    typename V::F scale(int64_t, int i) const { return V::load(scales + i * V::kLanes); }
+    typename V::F min(int64_t, int i) const { return V::load(scales + to_min + i * V::kLanes); }
+  };
 
   template <class Format>
   static void unpack(const uint8_t* from, int64_t nb, uint8_t* panel) {
     auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
-    for (int64_t b = 0; b < nb; ++b) {
+    auto* mins = scales + nb * kGroups * V::kLanes;
+    for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
+      typename Format::Scales of_unit;
+      of_unit.load(from, nb, unit);
+      for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
+        const int64_t b = unit + j;
 #pragma GCC unroll 8
-      for (int g = 0; g < kBlockVectors; ++g) {
-        const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(from, nb, b, g));
-        V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
-      }
-      for (int i = 0; i < kGroups; ++i) {
-        V::store(scales + (b * kGroups + i) * V::kLanes, Format::scale(from, nb, b, i));
-        if constexpr (kMin)
-          V::store(scales + ((nb + b) * kGroups + i) * V::kLanes, Format::min(from, nb, b, i));
+        for (int g = 0; g < kBlockVectors; ++g) {
+          const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(from, b, g));
+          V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
+        }
+        for (int i = 0; i < kGroups; ++i) {
+          V::store(scales + (b * kGroups + i) * V::kLanes, of_unit.scale(j, i));
+          if constexpr (kMin) V::store(mins + (b * kGroups + i) * V::kLanes, of_unit.min(j, i));
+        }
       }
     }
   }
@@ -234,7 +246,7 @@ struct PackedProduct {
   static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
 
   static void multiply(const PanelMatmulParams& p) {
-    if (p.n <= kStreamedRows) return multiply_streams<V, Format>(p);
+    if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
       multiply_some<V::kTilePanels>(p, panel);
@@ -249,7 +261,7 @@ struct PackedProduct {
     const int64_t whole = Whole::panel_bytes(p.k);
     for (int i = 0; i < kPanels; ++i)
       Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
-    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, 1, p.scratch, whole);
+    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole);
   }
 };
 

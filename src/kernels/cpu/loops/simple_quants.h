@@ -1,6 +1,4 @@
-// The types with blocks of 32 and their own scale each, in panels. Every panel has the quantized values
-// first, then the scales and what else there is, each for all blocks, a lane per row; as many bytes as in the
-// file.
+// The types with blocks of 32 and their own scale each, in panels.
 #pragma once
 
 #include "kernels/cpu/loops/bits.h"
@@ -18,114 +16,98 @@ inline void take_nibbles(const uint8_t* bytes, uint8_t* q) {
   }
 }
 
+// Scales in float16 and, after them, minimums.
+template <class V, class Panel>
+struct HalfScales {
+  const uint8_t* halves;
+  void load(const uint8_t* panel, int64_t, int64_t b) { halves = Panel::scales_of(panel, b); }
+  typename V::F scale(int64_t, int) const { return get_half<V>(halves, 0); }
+  typename V::F min(int64_t, int) const { return get_half<V>(halves, 1); }
+};
+
 template <class V>
-struct PanelQ4_0 {
+struct PanelQ4_0 : StreamedPanel<kNibbleBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ4_0;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
-  static int64_t panel_bytes(int64_t k) {
-    return round_up_64(k / kBlock * (kNibbleBytes<V> + 2 * V::kLanes));
+  using Scales = HalfScales<V, PanelQ4_0>;
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
+    return move_bytes<V, kOffset - kZero>(get_nibbles<V>(PanelQ4_0::block(panel, b), g));
   }
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
-    return move_bytes<V, kOffset - kZero>(get_nibbles<V>(panel + b * kNibbleBytes<V>, g));
-  }
-  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return get_half<V>(panel + nb * kNibbleBytes<V>, b);
-  }
-  static void put(uint8_t* panel, int64_t nb, int64_t row, int64_t b, const Block& block) {
+  static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     uint8_t q[32];
     take_nibbles(block.qs, q);
-    put_nibbles<V>(panel + b * kNibbleBytes<V>, row, q);
-    put_half<V>(panel + nb * kNibbleBytes<V>, b, row, block.d);
+    put_nibbles<V>(PanelQ4_0::block(panel, b), row, q);
+    put_half<V>(PanelQ4_0::scales_of(panel, b), 0, row, block.d);
   }
 };
 
 template <class V>
-struct PanelQ4_1 {
+struct PanelQ4_1 : StreamedPanel<kNibbleBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ4_1;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = 0;
   static constexpr bool kHasMin = true;
-  static int64_t panel_bytes(int64_t k) {
-    return round_up_64(k / kBlock * (kNibbleBytes<V> + 4 * V::kLanes));
+  using Scales = HalfScales<V, PanelQ4_1>;
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
+    return get_nibbles<V>(PanelQ4_1::block(panel, b), g);
   }
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
-    return get_nibbles<V>(panel + b * kNibbleBytes<V>, g);
-  }
-  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return get_half<V>(panel + nb * kNibbleBytes<V>, 2 * b);
-  }
-  static typename V::F min(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return get_half<V>(panel + nb * kNibbleBytes<V>, 2 * b + 1);
-  }
-  static void put(uint8_t* panel, int64_t nb, int64_t row, int64_t b, const Block& block) {
+  static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     uint8_t q[32];
     take_nibbles(block.qs, q);
-    put_nibbles<V>(panel + b * kNibbleBytes<V>, row, q);
-    put_half<V>(panel + nb * kNibbleBytes<V>, 2 * b, row, block.d);
-    put_half<V>(panel + nb * kNibbleBytes<V>, 2 * b + 1, row, block.m);
+    put_nibbles<V>(PanelQ4_1::block(panel, b), row, q);
+    put_half<V>(PanelQ4_1::scales_of(panel, b), 0, row, block.d);
+    put_half<V>(PanelQ4_1::scales_of(panel, b), 1, row, block.m);
   }
 };
 
-// The nibbles and fifth bits of a block of Q5_0 or Q5_1.
+// The fifth bits, then the four below.
 template <class V, class Block>
-void put_five_bits(uint8_t* panel, int64_t nb, int64_t row, int64_t b, const Block& block) {
+void put_five_bits(uint8_t* bytes, int64_t row, const Block& block) {
   uint8_t q[32];
   uint8_t fifth[32];
   take_nibbles(block.qs, q);
   for (int i = 0; i < 32; ++i) fifth[i] = block.qh[i / 8] >> i % 8 & 1;
-  put_nibbles<V>(panel + b * kNibbleBytes<V>, row, q);
-  put_bits<V>(panel + nb * kNibbleBytes<V> + b * kBitBytes<V>, row, fifth);
+  put_bits<V>(bytes, row, fifth);
+  put_nibbles<V>(bytes + kBitBytes<V>, row, q);
 }
 
 template <class V>
-typename V::I get_five_bits(const uint8_t* panel, int64_t nb, int64_t b, int g) {
-  return V::or_i32(get_nibbles<V>(panel + b * kNibbleBytes<V>, g),
-                   get_bits<V>(panel + nb * kNibbleBytes<V> + b * kBitBytes<V>, g, 16));
+typename V::I get_five_bits(const uint8_t* bytes, int g) {
+  return V::or_i32(get_bits<V>(bytes, g, 16), get_nibbles<V>(bytes + kBitBytes<V>, g));
 }
 
 template <class V>
-struct PanelQ5_0 {
+struct PanelQ5_0 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ5_0;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int64_t kQuantBytes = kNibbleBytes<V> + kBitBytes<V>;
   static constexpr int kGroup = 32, kZero = 16, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
-  static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kQuantBytes + 2 * V::kLanes)); }
-  static typename V::I bytes(const uint8_t* panel, int64_t nb, int64_t b, int g) {
-    return move_bytes<V, kOffset - kZero>(get_five_bits<V>(panel, nb, b, g));
+  using Scales = HalfScales<V, PanelQ5_0>;
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
+    return move_bytes<V, kOffset - kZero>(get_five_bits<V>(PanelQ5_0::block(panel, b), g));
   }
-  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return get_half<V>(panel + nb * kQuantBytes, b);
-  }
-  static void put(uint8_t* panel, int64_t nb, int64_t row, int64_t b, const Block& block) {
-    put_five_bits<V>(panel, nb, row, b, block);
-    put_half<V>(panel + nb * kQuantBytes, b, row, block.d);
+  static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
+    put_five_bits<V>(PanelQ5_0::block(panel, b), row, block);
+    put_half<V>(PanelQ5_0::scales_of(panel, b), 0, row, block.d);
   }
 };
 
 template <class V>
-struct PanelQ5_1 {
+struct PanelQ5_1 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ5_1;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int64_t kQuantBytes = kNibbleBytes<V> + kBitBytes<V>;
   static constexpr int kGroup = 32, kOffset = 0;
   static constexpr bool kHasMin = true;
-  static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kQuantBytes + 4 * V::kLanes)); }
-  static typename V::I bytes(const uint8_t* panel, int64_t nb, int64_t b, int g) {
-    return get_five_bits<V>(panel, nb, b, g);
+  using Scales = HalfScales<V, PanelQ5_1>;
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
+    return get_five_bits<V>(PanelQ5_1::block(panel, b), g);
   }
-  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return get_half<V>(panel + nb * kQuantBytes, 2 * b);
-  }
-  static typename V::F min(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return get_half<V>(panel + nb * kQuantBytes, 2 * b + 1);
-  }
-  static void put(uint8_t* panel, int64_t nb, int64_t row, int64_t b, const Block& block) {
-    put_five_bits<V>(panel, nb, row, b, block);
-    put_half<V>(panel + nb * kQuantBytes, 2 * b, row, block.d);
-    put_half<V>(panel + nb * kQuantBytes, 2 * b + 1, row, block.m);
+  static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
+    put_five_bits<V>(PanelQ5_1::block(panel, b), row, block);
+    put_half<V>(PanelQ5_1::scales_of(panel, b), 0, row, block.d);
+    put_half<V>(PanelQ5_1::scales_of(panel, b), 1, row, block.m);
   }
 };
 
@@ -144,30 +126,31 @@ typename V::I get_codebook(const uint8_t* block, int g, const int8_t (&values)[1
 template <class V>
 struct PanelIQ4_NL : PanelQ4_0<V> {  // laid out as Q4_0, with another meaning of the nibbles
   static constexpr int kOffset = stored_offset<V>(128);
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
-    return get_codebook<V>(panel + b * kNibbleBytes<V>, g, kIq4Values);
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
+    return get_codebook<V>(PanelIQ4_NL::block(panel, b), g, kIq4Values);
   }
 };
 
 template <class V>
-struct PanelMXFP4 {
+struct PanelMXFP4 : StreamedPanel<kNibbleBytes<V>, 1, V::kLanes> {
   using Block = BlockMXFP4;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
   static constexpr bool kHasMin = false;
-  static int64_t panel_bytes(int64_t k) { return round_up_64(k / kBlock * (kNibbleBytes<V> + V::kLanes)); }
-  static typename V::I bytes(const uint8_t* panel, int64_t, int64_t b, int g) {
-    return get_codebook<V>(panel + b * kNibbleBytes<V>, g, kMxfp4Values);
+  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
+    return get_codebook<V>(PanelMXFP4::block(panel, b), g, kMxfp4Values);
   }
-  // Half of the block's, as the values are doubled.
-  static typename V::F scale(const uint8_t* panel, int64_t nb, int64_t b, int) {
-    return V::mul(V::load_e8m0(panel + nb * kNibbleBytes<V> + b * V::kLanes), V::set(0.5f));
-  }
-  static void put(uint8_t* panel, int64_t nb, int64_t row, int64_t b, const Block& block) {
+  struct Scales {
+    const uint8_t* e;
+    void load(const uint8_t* panel, int64_t, int64_t b) { e = PanelMXFP4::scales_of(panel, b); }
+    // Half of the block's, as the values are doubled.
+    typename V::F scale(int64_t, int) const { return V::mul(V::load_e8m0(e), V::set(0.5f)); }
+  };
+  static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     uint8_t q[32];
     take_nibbles(block.qs, q);
-    put_nibbles<V>(panel + b * kNibbleBytes<V>, row, q);
-    panel[nb * kNibbleBytes<V> + b * V::kLanes + row] = block.e;
+    put_nibbles<V>(PanelMXFP4::block(panel, b), row, q);
+    PanelMXFP4::scales_of(panel, b)[row] = block.e;
   }
 };
 
