@@ -112,7 +112,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cpu.add,
           cpu.act_mul,
           reference::gather_rows,
-          kernels::kKeyTile,
+          cpu.key_tile,
           matmul_error,
           1e-11,
           with_cpu(attention_in_chunks)};

@@ -77,17 +77,19 @@ class KvAppendTest : public OpTest {
   };
   Appended append(DType dtype, const std::vector<float>& x, int64_t slot) const {
     const auto n = static_cast<int64_t>(x.size());
-    Appended a{std::vector<uint8_t>(row_bytes(dtype, static_cast<size_t>(n * 16)), 0xff), {}};
+    const int64_t block = block_size();
+    Appended a{std::vector<uint8_t>(row_bytes(dtype, static_cast<size_t>(n * block)), 0xff), {}};
     a.v_cache = a.k_cache;
-    ops().kv_append({x.data(), x.data(), {a.k_cache.data(), a.v_cache.data(), dtype, 16, 1, n}, &slot, 1});
+    ops().kv_append({x.data(), x.data(), {a.k_cache.data(), a.v_cache.data(), dtype, block, 1, n}, &slot, 1});
     return a;
   }
+  int64_t block_size() const { return ops().block_size(16); }
 };
 
 TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
   constexpr int64_t kHeads = 3;
-  constexpr int64_t kSlots = 80;
-  const std::vector<int64_t> slots = {7, 0, 39, 16, 15, 8};
+  constexpr int64_t kSlots = 320;
+  const std::vector<int64_t> slots = {7, 0, 39, 16, 15, 8, 63, 64, 319};
   const int64_t n = static_cast<int64_t>(slots.size());
   Random random(7);
   for (const DType dtype : cache_types()) {
@@ -96,7 +98,7 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
     const std::vector<float> v = random.floats(n * kHeads * head_dim, -0.01, 0.01);
     const std::vector<double> expected_k = rounded(dtype, k.data(), n * kHeads * head_dim);
     const std::vector<double> expected_v = rounded(dtype, v.data(), n * kHeads * head_dim);
-    for (const int64_t block_size : {1, 5, 8, 16, 40, 80}) {
+    for (const int64_t block_size : {1, 5, 8, 16, 40, 64, 80, 320}) {
       if (block_size % ops().key_tile != 0) continue;
       SCOPED_TRACE(std::string(name(dtype)) + " block_size=" + std::to_string(block_size));
       const auto head_bytes =
@@ -199,7 +201,7 @@ TEST_P(KvAppendTest, Q8_0IsTheReferencesByteForByte) {
   const int64_t slot = 3;
   const auto n = static_cast<int64_t>(x.size());
   kernels::reference::kv_append(
-      {x.data(), x.data(), {k_cache.data(), v_cache.data(), DType::kQ8_0, 16, 1, n}, &slot, 1});
+      {x.data(), x.data(), {k_cache.data(), v_cache.data(), DType::kQ8_0, block_size(), 1, n}, &slot, 1});
   EXPECT_TRUE(same_bits(a.v_cache, v_cache));
 }
 

@@ -28,8 +28,8 @@ struct OpSet {
   std::function<void(const kernels::AddParams&)> add;
   std::function<void(const kernels::ActMulParams&)> act_mul;
   std::function<void(const kernels::GatherRowsParams&)> gather_rows;
-  // Positions whose keys lie side by side in the cache: (n_blocks, n_kv_heads, block_size / tile, head_dim,
-  // tile), or in Q8_0 as kernels::KeyTileQ8_0. 1: keys lie as values do.
+  // Positions whose keys lie side by side in the cache, as kernels/cpu/kernels.h has it. 1: keys lie as
+  // values do.
   int64_t key_tile = 1;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;

@@ -78,7 +78,7 @@ TEST(PanelLayout, OfEveryIsaIsThatOfItsVersion) {
       {"avx_vnni", 5885660028731775989u},      {"avx512", 8591554566818352347u},
       {"avx512_vnni", 15911495105829709634u},  {"avx512_bf16", 15911495105829709634u},
       {"avx512_fp16", 15911495105829709634u},  {"neon", 17443317480496227564u},
-      {"neon_dotprod", 17443317480496227564u}, {"neon_i8mm", 0u},
+      {"neon_dotprod", 17443317480496227564u}, {"neon_i8mm", 9699248025982868967u},
   };
   ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
   for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) {

@@ -40,7 +40,7 @@ class CpuBackend final : public HostBackend {
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
   bool copies_weights() const override { return true; }
-  int64_t kv_block_multiple() const override { return kernels::kKeyTile; }
+  int64_t kv_block_multiple() const override { return kernels_.key_tile; }
 
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override { return load(tensor, use, {}); }
   Result<Weight> load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view name,

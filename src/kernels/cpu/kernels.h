@@ -26,7 +26,11 @@ struct CpuKernels {
   // Never null: `generic` sets all.
   void (*rms_norm)(const RmsNormParams& p);
   void (*rope)(const RopeParams& p);
-  void (*kv_append)(const KvAppendParams& p);  // keys into tiles: see AttentionPart
+  // In the cache keys lie in tiles of key_tile positions side by side: (n_blocks, n_kv_heads, block_size /
+  // key_tile, head_dim, key_tile). In Q8_0 a tile is, for each 32 dimensions, key_tile scales in F16, then
+  // (32, key_tile) bytes. Values lie as kernels/params.h has it.
+  int64_t key_tile;
+  void (*kv_append)(const KvAppendParams& p);
   void (*attention)(const AttentionPart& p);
   // p.partial: those of n_chunks chunks, in order, all that the rows see.
   void (*merge_attention)(const AttentionPart& p, int64_t n_chunks);

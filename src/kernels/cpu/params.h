@@ -50,16 +50,6 @@ struct PanelMatmul {
   void (*multiply)(const PanelMatmulParams& p) = nullptr;
 };
 
-// In the cache of a CPU backend keys lie in tiles of kKeyTile positions side by side: (n_blocks, n_kv_heads,
-// block_size / kKeyTile, head_dim, kKeyTile). Values lie as kernels/params.h has it.
-constexpr int64_t kKeyTile = 16;
-// 32 dimensions of a tile of keys in Q8_0; the tile has head_dim / 32 of them.
-struct KeyTileQ8_0 {
-  uint16_t d[kKeyTile];  // scales, in F16
-  int8_t qs[kBlock32][kKeyTile];
-};
-static_assert(sizeof(KeyTileQ8_0) == kKeyTile * sizeof(BlockQ8_0));
-
 // Some of the work of attention: of one sequence and one KV head, some query rows. A query row is a (query,
 // head) pair of the heads that share the KV head: number i is query i / heads_per_kv_head, head i %
 // heads_per_kv_head of them.

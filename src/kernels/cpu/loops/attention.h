@@ -7,20 +7,18 @@
 
 #include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/query_rows.h"
-#include "kernels/cpu/loops/stream.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
 namespace {
 
 // The keys and values of one sequence and KV head.
-template <class Cache>
+template <class V, class Cache>
 struct CachedHead {
   const uint8_t* k;
   const uint8_t* v;
   const int32_t* block_table;
   int64_t block_size, n_kv_heads, head_dim, kv_head;
-  int64_t end;  // positions that will be read
   int64_t row_bytes = Cache::row_bytes(head_dim);
 
   // Of the tile of kKeyTile positions that `position` lies in.
@@ -30,47 +28,33 @@ struct CachedHead {
  private:
   int64_t tile_offset(int64_t position) const {
     const int64_t block = block_table[position / block_size];
-    const int64_t in_block = position % block_size / kKeyTile * kKeyTile;
+    const int64_t in_block = position % block_size / kKeyTile<V> * kKeyTile<V>;
     return ((block * n_kv_heads + kv_head) * block_size + in_block) * row_bytes;
   }
 };
 
-// Scores of kRows rows against kScoreVectors vectors of positions from `position` on, which begins a tile.
-// Tiles after `last` do not exist; the last one's scores stand for theirs. With is_first, the values of these
-// positions are fetched meanwhile. Little by little: of much at once the processor leaves some undone.
+// Scores of kRows rows against the tile of positions from `position` on.
 template <class V, class Cache, int kRows>
-void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t position, int64_t last,
-                 bool is_first, typename V::F scale, float* scores) {
+void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t position, typename V::F scale,
+                float* scores) {
   using F = typename V::F;
   constexpr int kVectors = V::kScoreVectors;
-  constexpr int kVectorsPerTile = static_cast<int>(kKeyTile / V::kLanes);
-  const uint8_t* k[kVectors];
-  const uint8_t* values[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    const int64_t tile = position + v / kVectorsPerTile * kKeyTile;
-    k[v] = head.key_tile(tile < last ? tile : last);
-    values[v] = head.value_tile(tile < last ? tile : last);
-  }
+  const uint8_t* k = head.key_tile(position);
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
-  const auto first = [](int v) { return v % kVectorsPerTile * V::kLanes; };
   int64_t block = 0;
   for (int64_t d = 0; d < head.head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
-    if (is_first && (Cache::kKeyBlockBytes >= 64 || block % 64 == 0)) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; v += kVectorsPerTile) fetch(values[v] + block, Cache::kKeyBlockBytes);
-    }
     typename Cache::Scale scales[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k[v] + block, first(v));
+    for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k + block, v * V::kLanes);
     for (int64_t i = 0; i < Cache::kBlockDims; ++i) {
       F keys[kVectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(k[v] + block, i, first(v), scales[v]);
+      for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(k + block, i, v * V::kLanes, scales[v]);
 #pragma GCC unroll 8
       for (int t = 0; t < kRows; ++t) {
         const F q = V::set(rows[t].q[d + i]);
@@ -89,33 +73,28 @@ void score_group(const QueryRow* rows, const CachedHead<Cache>& head, int64_t po
 }
 
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
-// lanes. With is_first, as much of the keys of the next chunk is fetched meanwhile.
+// lanes.
 template <class V, class Cache, int kRows, int kVectors>
-void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>& head, const float* weights,
-                int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n, bool is_first) {
+void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cache>& head,
+                const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n) {
   using F = typename V::F;
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
-  const int64_t fetched = kVectors * V::kLanes * head.row_bytes / head.head_dim;
-  for (int64_t tile = begin / kKeyTile * kKeyTile; tile < end; tile += kKeyTile) {
+  for (int64_t tile = begin / kKeyTile<V> * kKeyTile<V>; tile < end; tile += kKeyTile<V>) {
     const uint8_t* values = head.value_tile(chunk + tile);
     const int64_t first = tile < begin ? begin : tile;
-    const int64_t last = tile + kKeyTile < end ? tile + kKeyTile : end;
-    const int64_t next = chunk + kAttentionChunk + tile;
-    const uint8_t* next_keys = nullptr;
-    if (is_first && next < head.end) next_keys = head.key_tile(next) + d * head.row_bytes / head.head_dim;
+    const int64_t last = tile + kKeyTile<V> < end ? tile + kKeyTile<V> : end;
     for (int64_t i = first; i < last; ++i) {
-      if (next_keys != nullptr) fetch(next_keys + (i - tile) * head.row_bytes, fetched);
       F x[kVectors];
       Cache::values(values + (i - tile) * head.row_bytes, d, n, x);
 #pragma GCC unroll 8
       for (int t = 0; t < kRows; ++t) {
         const F weight = V::set(weights[t * kAttentionChunk + i]);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) sums[t][v] = V::fma(weight, x[v], sums[t][v]);
       }
     }
@@ -124,7 +103,7 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>&
   for (int t = 0; t < kRows; ++t) {
     const F keep = V::set(mixes[t].keep);
     const F take = V::set(mixes[t].take);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const int64_t lanes = kVectors == 1 ? n : V::kLanes;
       float* y = rows[t].y + d + v * V::kLanes;
@@ -133,8 +112,18 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>&
   }
 }
 
+// For dimensions from d on, as long as there are kVectors vectors of them; returns the next.
+template <class V, class Cache, int kRows, int kVectors>
+int64_t add_all_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cache>& head,
+                       const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d) {
+  for (; head.head_dim - d >= kVectors * V::kLanes; d += kVectors * V::kLanes) {
+    add_values<V, Cache, kRows, kVectors>(rows, mixes, head, weights, chunk, begin, end, d, V::kLanes);
+  }
+  return d;
+}
+
 template <class V, class Cache, int kRows>
-void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int64_t chunk, bool is_first) {
+void attend_tile(QueryRow* rows, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
   int64_t first = rows[0].begin;
   int64_t last = rows[0].end;
   for (int t = 1; t < kRows; ++t) {
@@ -144,56 +133,48 @@ void attend_tile(QueryRow* rows, const CachedHead<Cache>& head, float scale, int
   const int64_t begin = first > chunk ? first - chunk : 0;
   const int64_t end = last < chunk + kAttentionChunk ? last - chunk : kAttentionChunk;
   if (begin >= end) return;
-  const int64_t first_tile = begin / kKeyTile * kKeyTile;
-  const int64_t tiles_end = (end + kKeyTile - 1) / kKeyTile * kKeyTile;
-  constexpr int64_t kGroup = V::kScoreVectors * V::kLanes;
+  static_assert(kAttentionChunk % kKeyTile<V> == 0);
+  const int64_t first_tile = begin / kKeyTile<V> * kKeyTile<V>;
+  const int64_t tiles_end = (end + kKeyTile<V> - 1) / kKeyTile<V> * kKeyTile<V>;
   alignas(64) float scores[kRows * kAttentionChunk];
-  for (int64_t i = first_tile; i < tiles_end; i += kGroup) {
-    alignas(64) float group[kRows * kAttentionChunk];
-    const bool fits = i + kGroup <= kAttentionChunk;  // a group need not begin at a multiple of its length
-    score_group<V, Cache, kRows>(rows, head, chunk + i, chunk + tiles_end - kKeyTile, is_first, V::set(scale),
-                                 fits ? scores + i : group);
-    if (fits) continue;
-    for (int t = 0; t < kRows; ++t) {
-      for (int64_t j = i; j < tiles_end; ++j)
-        scores[t * kAttentionChunk + j] = group[t * kAttentionChunk + j - i];
-    }
-  }
+  for (int64_t i = first_tile; i < tiles_end; i += kKeyTile<V>)
+    score_tile<V, Cache, kRows>(rows, head, chunk + i, V::set(scale), scores + i);
   Mix mixes[kRows];
   for (int t = 0; t < kRows; ++t)
     mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
+  // Of few rows there is room for the sums of more dimensions, and each value is read whole at once.
   int64_t d = 0;
-  for (; head.head_dim - d >= kGroup; d += kGroup) {
-    add_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d, V::kLanes,
-                                                  is_first);
+  if constexpr (kRows <= 2) {
+    d = add_all_values<V, Cache, kRows, 2 * V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end,
+                                                              d);
   }
+  d = add_all_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d);
   for (; d < head.head_dim; d += V::kLanes) {
     const int64_t n = head.head_dim - d < V::kLanes ? head.head_dim - d : V::kLanes;
-    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n, is_first);
+    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n);
   }
 }
 
 template <class V, class Cache, int kRows>
-void attend_rest(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk,
-                 bool is_first) {
+void attend_rest(QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
   if constexpr (kRows > 0) {
-    if (n == kRows) return attend_tile<V, Cache, kRows>(rows, head, scale, chunk, is_first);
-    attend_rest<V, Cache, kRows - 1>(rows, n, head, scale, chunk, is_first);
+    if (n == kRows) return attend_tile<V, Cache, kRows>(rows, head, scale, chunk);
+    attend_rest<V, Cache, kRows - 1>(rows, n, head, scale, chunk);
   }
 }
 
 template <class V, class Cache>
-void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<Cache>& head, float scale, int64_t chunk) {
+void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
   int64_t i = 0;
   for (; n - i >= V::kScoreRows; i += V::kScoreRows) {
-    attend_tile<V, Cache, V::kScoreRows>(rows + i, head, scale, chunk, i == 0);
+    attend_tile<V, Cache, V::kScoreRows>(rows + i, head, scale, chunk);
   }
-  attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk, i == 0);
+  attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk);
 }
 
 // One chunk alone, left in p.partial for merge_chunks().
 template <class V, class Cache>
-void attend_one_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<Cache>& head) {
+void attend_one_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head) {
   for (int64_t i = 0; i < n; ++i) {
     rows[i].y = p.partial + i * (head.head_dim + 2);
     // -0, to which any sum can be added and stays what it is, bit by bit.
@@ -211,14 +192,13 @@ void attend(const AttentionPart& p) {
   const AttentionParams& a = p.all;
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
-  const CachedHead<Cache> head = {static_cast<const uint8_t*>(a.kv.k),
-                                  static_cast<const uint8_t*>(a.kv.v),
-                                  a.block_tables + p.seq * a.max_blocks,
-                                  a.kv.block_size,
-                                  a.kv.n_kv_heads,
-                                  a.kv.head_dim,
-                                  p.kv_head,
-                                  p.partial != nullptr ? 0 : rows[n - 1].end};
+  const CachedHead<V, Cache> head = {static_cast<const uint8_t*>(a.kv.k),
+                                     static_cast<const uint8_t*>(a.kv.v),
+                                     a.block_tables + p.seq * a.max_blocks,
+                                     a.kv.block_size,
+                                     a.kv.n_kv_heads,
+                                     a.kv.head_dim,
+                                     p.kv_head};
   if (p.partial != nullptr) return attend_one_chunk<V, Cache>(p, rows, n, head);
   zero_outputs(rows, n, a.kv.head_dim);
   // Rows are in order of position, so the first sees the oldest and the last the newest.

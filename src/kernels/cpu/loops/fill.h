@@ -39,6 +39,7 @@ template <class V>
 void fill_float_ops(CpuKernels* table) {
   table->rms_norm = rms_norm_rows<V>;
   table->rope = rope_rows;
+  table->key_tile = kKeyTile<V>;
   table->kv_append = kv_append_rows<V>;
   table->attention = attention_part<V>;
   table->merge_attention = merge_chunks<V>;

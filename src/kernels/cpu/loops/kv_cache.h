@@ -1,5 +1,5 @@
 // How the cache of a CPU backend stores keys and values, a class for each type, and how it takes in new ones.
-// A row is the value of one position and head; keys lie in tiles: see ../params.h.
+// A row is the value of one position and head; keys lie in tiles: see ../kernels.h.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,10 @@
 
 namespace inferno::kernels {
 namespace {
+
+// As many positions as are scored at once, so that a tile is read from its beginning to its end.
+template <class V>
+constexpr int64_t kKeyTile = V::kScoreVectors* V::kLanes;
 
 template <class V>
 struct CachedF32 {
@@ -40,7 +44,7 @@ struct PlainCache {
   using Stored = typename Element::Stored;
   // Of a key tile: so many dimensions share the scales that scale() reads, and take so many bytes.
   static constexpr int64_t kBlockDims = 1;
-  static constexpr int64_t kKeyBlockBytes = kKeyTile * static_cast<int64_t>(sizeof(Stored));
+  static constexpr int64_t kKeyBlockBytes = kKeyTile<V> * static_cast<int64_t>(sizeof(Stored));
   struct Scale {};
 
   static int64_t row_bytes(int64_t head_dim) { return head_dim * static_cast<int64_t>(sizeof(Stored)); }
@@ -53,7 +57,7 @@ struct PlainCache {
   template <int kVectors>
   static void values(const uint8_t* row, int64_t d, int64_t n, F (&x)[kVectors]) {
     const Stored* p = reinterpret_cast<const Stored*>(row) + d;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       x[v] = kVectors == 1 ? Element::load(p, n) : Element::load(p + v * V::kLanes);
     }
@@ -65,7 +69,7 @@ struct PlainCache {
       const int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
       Stored rounded[V::kLanes];
       Element::store(rounded, V::load(k + d, n), n);
-      for (int64_t i = 0; i < n; ++i) keys[(d + i) * kKeyTile] = rounded[i];
+      for (int64_t i = 0; i < n; ++i) keys[(d + i) * kKeyTile<V>] = rounded[i];
     }
   }
   static void append_value(const float* v, int64_t head_dim, uint8_t* row) {
@@ -76,13 +80,22 @@ struct PlainCache {
   }
 };
 
+// 32 dimensions of a tile of keys in Q8_0; the tile has head_dim / 32 of them.
+template <class V>
+struct KeyTileQ8_0 {
+  uint16_t d[kKeyTile<V>];  // scales, in F16
+  int8_t qs[kBlock32][kKeyTile<V>];
+};
+
 // Products of codes and scales are exact, so that what is read is what kernels/reference reads.
 template <class V>
 struct Q8_0Cache {
   using F = typename V::F;
   using I = typename V::I;
   static constexpr int64_t kBlockDims = kBlock32;
-  static constexpr int64_t kKeyBlockBytes = sizeof(KeyTileQ8_0);
+  using KeyTile = KeyTileQ8_0<V>;
+  static constexpr int64_t kKeyBlockBytes = sizeof(KeyTile);
+  static_assert(kKeyBlockBytes == kKeyTile<V> * sizeof(BlockQ8_0));
   static constexpr int kVectorsPerBlock = kBlock32 / static_cast<int>(V::kLanes);
   using Scale = F;
 
@@ -90,17 +103,17 @@ struct Q8_0Cache {
     return head_dim / kBlock32 * static_cast<int64_t>(sizeof(BlockQ8_0));
   }
   static Scale scale(const uint8_t* block, int64_t first) {
-    return V::load_f16(reinterpret_cast<const KeyTileQ8_0*>(block)->d + first);
+    return V::load_f16(reinterpret_cast<const KeyTile*>(block)->d + first);
   }
   static F key(const uint8_t* block, int64_t d, int64_t first, Scale scale) {
-    return V::mul(codes(reinterpret_cast<const KeyTileQ8_0*>(block)->qs[d] + first), scale);
+    return V::mul(codes(reinterpret_cast<const KeyTile*>(block)->qs[d] + first), scale);
   }
   template <int kVectors>
   static void values(const uint8_t* row, int64_t d, int64_t, F (&x)[kVectors]) {
     // Dimensions come in parts of a block or in whole ones.
     static_assert(kVectorsPerBlock % kVectors == 0 || kVectors % kVectorsPerBlock == 0);
     const BlockQ8_0* blocks = reinterpret_cast<const BlockQ8_0*>(row) + d / kBlock32;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       const BlockQ8_0& block = blocks[v / kVectorsPerBlock];
       x[v] = V::mul(codes(block.qs + d % kBlock32 + v % kVectorsPerBlock * V::kLanes), V::set_f16(block.d));
@@ -110,7 +123,7 @@ struct Q8_0Cache {
   static void append_key(const float* k, int64_t head_dim, uint8_t* tile, int64_t position) {
     for (int64_t b = 0; b < head_dim / kBlock32; ++b) {
       const BlockQ8_0 block = quantize(k + b * kBlock32);
-      KeyTileQ8_0& keys = reinterpret_cast<KeyTileQ8_0*>(tile)[b];
+      KeyTile& keys = reinterpret_cast<KeyTile*>(tile)[b];
       keys.d[position] = block.d;
       for (int i = 0; i < kBlock32; ++i) keys.qs[i][position] = block.qs[i];
     }
@@ -174,9 +187,9 @@ void append_rows(const KvAppendParams& p) {
     for (int64_t h = 0; h < kv.n_kv_heads; ++h) {
       const int64_t source = (r * kv.n_kv_heads + h) * kv.head_dim;
       const int64_t first = (block * kv.n_kv_heads + h) * kv.block_size;
-      const int64_t tile = first + position / kKeyTile * kKeyTile;
+      const int64_t tile = first + position / kKeyTile<V> * kKeyTile<V>;
       Cache::append_key(p.k + source, kv.head_dim, static_cast<uint8_t*>(kv.k) + tile * bytes,
-                        position % kKeyTile);
+                        position % kKeyTile<V>);
       Cache::append_value(p.v + source, kv.head_dim,
                           static_cast<uint8_t*>(kv.v) + (first + position) * bytes);
     }

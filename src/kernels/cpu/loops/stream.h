@@ -7,12 +7,6 @@
 namespace inferno::kernels {
 namespace {
 
-// Asks for memory that is read soon. Into the second-level cache: that a busy processor leaves undone, while
-// what is asked into the first waits for one of its few line buffers, and what comes after it waits too.
-inline void fetch(const uint8_t* p, int64_t bytes) {
-  for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(p + i, 0, 2);
-}
-
 // Blocks of 32 elements of every row in kBytes, of which kUnit share kScaleBytes of scales and whatever else
 // there is. Runs of as many units as fill cache lines: the scales of all of them, then their blocks. So lines
 // are read in the order in which they lie, and the processor foresees them. As many bytes as in the file but
