@@ -167,7 +167,7 @@ class AttentionTest : public OpTest {};
 
 TEST_P(AttentionTest, CloseToDouble) {
   for (const Shape& shape : shapes()) {
-    for (const int64_t context : {1, 2, 17, 255, 256, 257, 530}) {
+    for (const int64_t context : {1, 2, 17, 63, 64, 65, 255, 256, 257, 530}) {
       SCOPED_TRACE(shape.describe() + ", context " + std::to_string(context));
       const Sequence s = make_sequence(shape, context, std::min<int64_t>(context, 3));
       EXPECT_LE(nmse(run(ops(), shape, {s}, context), truth_of(shape, s)), ops().attention_nmse);

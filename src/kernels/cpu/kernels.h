@@ -40,7 +40,7 @@ struct CpuKernels {
   PanelMatmul matmul[kDTypeIds];  // by DType
 
   // What the machine can do at best.
-  // As reference::read_all, from several places at once.
+  // As reference::read_all, as fast as memory gives.
   uint64_t (*read_all)(const void* data, int64_t bytes);
   PeakLoop fp32;  // multiply-adds of float32
   PeakLoop bf16;  // dot products of bfloat16, summed in float32

@@ -6,31 +6,30 @@
 namespace inferno::kernels::avx512 {
 namespace {
 
-constexpr int64_t kStreams = 4;  // places that are read in turn: each has a hardware prefetcher
-constexpr int64_t kStep = 128;   // bytes of each in a turn
+constexpr int64_t kVectors = 8;  // in a turn, each with its sum
+constexpr int64_t kStep = kVectors * 64;
+// Asked for so far ahead, into the second-level cache: across the pages where a prefetcher ends.
+constexpr int64_t kAhead = 4096;
 
 }  // namespace
 
 uint64_t read_all(const void* data, int64_t bytes) {
   const auto* at = static_cast<const uint8_t*>(data);
-  const int64_t stream = bytes / (kStreams * kStep) * kStep;
-  __m512i sums[kStreams][2];
-  for (auto& pair : sums) pair[0] = pair[1] = _mm512_setzero_si512();
-  for (int64_t i = 0; i < stream; i += kStep) {
-    for (int64_t s = 0; s < kStreams; ++s) {
-      const uint8_t* from = at + s * stream + i;
-      sums[s][0] = _mm512_add_epi64(sums[s][0], _mm512_loadu_si512(from));
-      sums[s][1] = _mm512_add_epi64(sums[s][1], _mm512_loadu_si512(from + 64));
+  __m512i sums[kVectors];
+  for (__m512i& sum : sums) sum = _mm512_setzero_si512();
+  for (; bytes >= kStep; at += kStep, bytes -= kStep) {
+    for (int64_t i = 0; i < kVectors; ++i) {
+      _mm_prefetch(at + i * 64 + kAhead, _MM_HINT_T1);
+      sums[i] = _mm512_add_epi64(sums[i], _mm512_loadu_si512(at + i * 64));
     }
   }
-  __m512i sum = _mm512_setzero_si512();
-  for (const auto& pair : sums) sum = _mm512_add_epi64(sum, _mm512_add_epi64(pair[0], pair[1]));
   // Not _mm512_reduce_add_epi64: it adds signed numbers, which may not overflow.
-  uint64_t words[8];
-  _mm512_storeu_si512(words, sum);
-  const uint64_t rest = reference::read_all(at + kStreams * stream, bytes - kStreams * stream);
-  uint64_t total = rest;
-  for (const uint64_t word : words) total += word;
+  uint64_t words[kVectors][8];
+  uint64_t total = reference::read_all(at, bytes);
+  for (int64_t i = 0; i < kVectors; ++i) {
+    _mm512_storeu_si512(words[i], sums[i]);
+    for (const uint64_t word : words[i]) total += word;
+  }
   return total;
 }
 

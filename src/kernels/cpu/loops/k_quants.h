@@ -71,9 +71,7 @@ struct PanelWithMins : SuperBlockPanel<V, kBytes, kSixBitBytes<V>, 2> {
 template <class V>
 struct PanelQ4_K : PanelWithMins<V, kNibbleBytes<V>> {
   using Block = BlockQ4_K;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_nibbles<V>(PanelQ4_K::block(panel, b), g);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_nibbles<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t super, const Block& block) {
     for (int g = 0; g < 8; ++g) {
       uint8_t q[32];
@@ -87,9 +85,7 @@ struct PanelQ4_K : PanelWithMins<V, kNibbleBytes<V>> {
 template <class V>
 struct PanelQ5_K : PanelWithMins<V, kNibbleBytes<V> + kBitBytes<V>> {
   using Block = BlockQ5_K;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_five_bits<V>(PanelQ5_K::block(panel, b), g);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_five_bits<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t super, const Block& block) {
     for (int g = 0; g < 8; ++g) {
       uint8_t* bytes = PanelQ5_K::block(panel, super * 8 + g);
@@ -111,11 +107,10 @@ struct PanelQ6_K : SuperBlockPanel<V, kNibbleBytes<V> + kPairBytes<V>, 16 * V::k
   using Block = BlockQ6_K;
   static constexpr int kGroup = 16, kZero = 32, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    const uint8_t* bytes = PanelQ6_K::block(panel, b);
-    const typename V::I high = get_pairs<V>(bytes, g);
+  static typename V::I bytes(const uint8_t* block, int g) {
+    const typename V::I high = get_pairs<V>(block, g);
     return move_bytes<V, kOffset - kZero>(
-        V::or_i32(get_nibbles<V>(bytes + kPairBytes<V>, g), V::template shift_left_i16<4>(high)));
+        V::or_i32(get_nibbles<V>(block + kPairBytes<V>, g), V::template shift_left_i16<4>(high)));
   }
   struct Scales {
     const uint8_t* numbers;
@@ -151,10 +146,9 @@ struct PanelQ3_K : SuperBlockPanel<V, kPairBytes<V> + kBitBytes<V>, kSixBitBytes
   using Block = BlockQ3_K;
   static constexpr int kGroup = 16, kZero = 4, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    const uint8_t* bytes = PanelQ3_K::block(panel, b);
+  static typename V::I bytes(const uint8_t* block, int g) {
     return move_bytes<V, kOffset - kZero>(
-        V::or_i32(get_bits<V>(bytes, g, 4), get_pairs<V>(bytes + kBitBytes<V>, g)));
+        V::or_i32(get_bits<V>(block, g, 4), get_pairs<V>(block + kBitBytes<V>, g)));
   }
   struct Scales {
     alignas(64) uint8_t numbers[16 * V::kLanes];
@@ -195,9 +189,7 @@ struct PanelQ2_K : SuperBlockPanel<V, kPairBytes<V>, 16 * V::kLanes, 2> {
   using Block = BlockQ2_K;
   static constexpr int kGroup = 16, kOffset = 0;
   static constexpr bool kHasMin = true;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_pairs<V>(PanelQ2_K::block(panel, b), g);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_pairs<V>(block, g); }
   struct Scales {
     const uint8_t* numbers;  // scale in the low nibble, minimum in the high one
     typename V::F d, minus_dmin;
@@ -236,9 +228,7 @@ struct PanelIQ4_XS : SuperBlockPanel<V, kNibbleBytes<V>, 6 * V::kLanes, 1> {
   using Block = BlockIQ4_XS;
   static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
   static constexpr bool kHasMin = false;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_codebook<V>(PanelIQ4_XS::block(panel, b), g, kIq4Values);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kIq4Values); }
   struct Scales {
     const uint8_t* numbers;
     typename V::F d;

@@ -6,7 +6,8 @@
 //   kHasMin                      w = scale * q + min, else w = scale * q
 //   kOffset                      what bytes() adds to q
 //   kUnitBlocks                  blocks of 32 that share what Scales() prepares
-//   bytes(panel, b, g)           vector g of the eight that are block b of every row: see Products::place()
+//   block(panel, b)              where block b of every row lies
+//   bytes(block, g)              vector g of its eight: see Products::place()
 //   Scales::load(panel, nb, b)   prepares those of the unit that begins with block b, of nb in all
 //   Scales::scale(j, i)          of group i of its block j, a lane per row; min() likewise
 #pragma once
@@ -53,7 +54,7 @@ typename V::I start_of_sum(int32_t minus_128_sums) {
 // The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
 template <class V, class Format, int kPanels, int kRows>
 [[gnu::always_inline]] inline void multiply_group(
-    const uint8_t* const (&panels)[kPanels], int64_t b, int group, const int8_t* const (&q)[kRows],
+    const uint8_t* const (&blocks)[kPanels], int64_t b, int group, const int8_t* const (&q)[kRows],
     const int32_t* const (&x_sum)[kRows],
     typename Products<V>::Sum (&sums)[kPanels][RowSums<V, kRows>::kSums]) {
   using I = typename V::I;
@@ -74,7 +75,7 @@ template <class V, class Format, int kPanels, int kRows>
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) {
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) w[i][v] = Format::bytes(panels[i], b, step * kVectors + v);
+      for (int v = 0; v < kVectors; ++v) w[i][v] = Format::bytes(blocks[i], step * kVectors + v);
     }
     const int64_t at = b * kBlock + step * kVectors * 4;
 #pragma GCC unroll 8
@@ -111,10 +112,13 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
     for (int i = 0; i < kPanels; ++i) scales[i].load(panels[i], nb, unit);
     for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
       const int64_t b = unit + j;
+      const uint8_t* blocks[kPanels];
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i) blocks[i] = Format::block(panels[i], b);
 #pragma GCC unroll 2
       for (int group = 0; group < kGroups; ++group) {
         typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
-        multiply_group<V, Format>(panels, b, group, q, x_sum, sums);
+        multiply_group<V, Format>(blocks, b, group, q, x_sum, sums);
 #pragma GCC unroll 4
         for (int i = 0; i < kPanels; ++i) {
           const F w_scale = scales[i].scale(j, group);
@@ -199,9 +203,8 @@ struct Unpacked {
     return k / kBlock *
            (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
   }
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return V::load_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes);
-  }
+  static const uint8_t* block(const uint8_t* panel, int64_t b) { return panel + b * kBlockBytes; }
+  static typename V::I bytes(const uint8_t* block, int g) { return V::load_bytes(block + g * 4 * V::kLanes); }
   static constexpr int64_t kUnitBlocks = 1;
   struct Scales {
     const float* scales;
@@ -223,9 +226,10 @@ struct Unpacked {
       of_unit.load(from, nb, unit);
       for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
         const int64_t b = unit + j;
+        const uint8_t* block = Format::block(from, b);
 #pragma GCC unroll 8
         for (int g = 0; g < kBlockVectors; ++g) {
-          const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(from, b, g));
+          const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(block, g));
           V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
         }
         for (int i = 0; i < kGroups; ++i) {

@@ -17,9 +17,7 @@ struct PanelQ8_0 : StreamedPanel<kBlock * V::kLanes, 1, 2 * V::kLanes> {
   static constexpr bool kHasMin = false;
   static constexpr int kOffset = stored_offset<V>(128);
 
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return V::load_bytes(PanelQ8_0::block(panel, b) + g * 4 * V::kLanes);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return V::load_bytes(block + g * 4 * V::kLanes); }
   struct Scales {
     const uint8_t* d;
     void load(const uint8_t* panel, int64_t, int64_t b) { d = PanelQ8_0::scales_of(panel, b); }

@@ -32,8 +32,8 @@ struct PanelQ4_0 : StreamedPanel<kNibbleBytes<V>, 1, 2 * V::kLanes> {
   static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   using Scales = HalfScales<V, PanelQ4_0>;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return move_bytes<V, kOffset - kZero>(get_nibbles<V>(PanelQ4_0::block(panel, b), g));
+  static typename V::I bytes(const uint8_t* block, int g) {
+    return move_bytes<V, kOffset - kZero>(get_nibbles<V>(block, g));
   }
   static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     uint8_t q[32];
@@ -50,9 +50,7 @@ struct PanelQ4_1 : StreamedPanel<kNibbleBytes<V>, 1, 4 * V::kLanes> {
   static constexpr int kGroup = 32, kOffset = 0;
   static constexpr bool kHasMin = true;
   using Scales = HalfScales<V, PanelQ4_1>;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_nibbles<V>(PanelQ4_1::block(panel, b), g);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_nibbles<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     uint8_t q[32];
     take_nibbles(block.qs, q);
@@ -85,8 +83,8 @@ struct PanelQ5_0 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 2 * V::kLane
   static constexpr int kGroup = 32, kZero = 16, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   using Scales = HalfScales<V, PanelQ5_0>;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return move_bytes<V, kOffset - kZero>(get_five_bits<V>(PanelQ5_0::block(panel, b), g));
+  static typename V::I bytes(const uint8_t* block, int g) {
+    return move_bytes<V, kOffset - kZero>(get_five_bits<V>(block, g));
   }
   static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     put_five_bits<V>(PanelQ5_0::block(panel, b), row, block);
@@ -101,9 +99,7 @@ struct PanelQ5_1 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 4 * V::kLane
   static constexpr int kGroup = 32, kOffset = 0;
   static constexpr bool kHasMin = true;
   using Scales = HalfScales<V, PanelQ5_1>;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_five_bits<V>(PanelQ5_1::block(panel, b), g);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_five_bits<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t b, const Block& block) {
     put_five_bits<V>(PanelQ5_1::block(panel, b), row, block);
     put_half<V>(PanelQ5_1::scales_of(panel, b), 0, row, block.d);
@@ -126,9 +122,7 @@ typename V::I get_codebook(const uint8_t* block, int g, const int8_t (&values)[1
 template <class V>
 struct PanelIQ4_NL : PanelQ4_0<V> {  // laid out as Q4_0, with another meaning of the nibbles
   static constexpr int kOffset = stored_offset<V>(128);
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_codebook<V>(PanelIQ4_NL::block(panel, b), g, kIq4Values);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kIq4Values); }
 };
 
 template <class V>
@@ -137,9 +131,7 @@ struct PanelMXFP4 : StreamedPanel<kNibbleBytes<V>, 1, V::kLanes> {
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
   static constexpr bool kHasMin = false;
-  static typename V::I bytes(const uint8_t* panel, int64_t b, int g) {
-    return get_codebook<V>(PanelMXFP4::block(panel, b), g, kMxfp4Values);
-  }
+  static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kMxfp4Values); }
   struct Scales {
     const uint8_t* e;
     void load(const uint8_t* panel, int64_t, int64_t b) { e = PanelMXFP4::scales_of(panel, b); }
