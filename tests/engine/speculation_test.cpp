@@ -122,7 +122,7 @@ class SpeculativeEngine : public testing::Test {
   const std::string rhyme_ = "One little duck, two little ducks, three little ducks. One little duck, two";
 
   model::LoadedModel loaded_ =
-      test::load(gguf::File::from_memory(demo::model_bytes(), demo::kModelName).value());
+      test::load(gguf::File::from_memory(demo::model_bytes(), demo::kModelName).value(), "simd");
 };
 
 TEST_F(SpeculativeEngine, TheSameTokensInFewerPasses) {
