@@ -142,7 +142,7 @@ void attend_tile(QueryRow* rows, const CachedHead<V, Cache>& head, float scale, 
   Mix mixes[kRows];
   for (int t = 0; t < kRows; ++t)
     mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
-  // Of few rows there is room for the sums of more dimensions, and each value is read whole at once.
+  // Of one or two rows there is room for the sums of twice as many dimensions: fewer passes over the values.
   int64_t d = 0;
   if constexpr (kRows <= 2) {
     d = add_all_values<V, Cache, kRows, 2 * V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end,

@@ -1,5 +1,5 @@
-// The types with super-blocks of 256 elements, in panels: for each super-block the scales of its groups, then
-// its float16 scales, a lane per row.
+// The types with super-blocks of 256 elements, in panels (stream.h): the scales of a super-block are those of
+// its groups, then its own in float16, a lane per row.
 #pragma once
 
 #include "kernels/cpu/loops/bits.h"

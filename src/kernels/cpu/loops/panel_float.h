@@ -97,8 +97,8 @@ void multiply_float_panels(const PanelMatmulParams& p, int64_t panel, int64_t st
   multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, step, r);
 }
 
-// Few rows of activations: panels far apart side by side, each run of them a stream through memory; enough
-// multiply-adds that need not wait for each other.
+// Few rows of activations: kFloatStreams panels far apart at a time. Each is read in order, and their sums
+// do not wait for each other.
 constexpr int kFloatStreams = 4;
 template <class V, class Element>
 void multiply_float_streams(const PanelMatmulParams& p) {

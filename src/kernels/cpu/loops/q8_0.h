@@ -1,4 +1,4 @@
-// Q8_0 in a panel.
+// Q8_0 in a panel (stream.h).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The types with blocks of 32 and their own scale each, in panels.
+// The types with blocks of 32 and their own scale each, in panels (stream.h).
 #pragma once
 
 #include "kernels/cpu/loops/bits.h"
