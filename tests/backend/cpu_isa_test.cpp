@@ -72,10 +72,12 @@ TEST(CpuIsa, EveryIsaStandsAfterTheOneThatItExtends) {
 
 TEST(CpuIsa, TheTableOfEachIsWhole) {
   for (const CpuIsa* isa : available_isas(cpu_features())) {
-    const CpuKernels kernels = kernels_of(*isa);
-    EXPECT_NE(kernels.read_all, nullptr) << isa->name;
-    EXPECT_NE(kernels.fp32.run, nullptr) << isa->name;
-    EXPECT_NE(kernels.add_chain, nullptr) << isa->name;
+    const CpuKernels table = kernels_of(*isa);
+    EXPECT_NE(table.read_all, nullptr) << isa->name;
+    EXPECT_NE(table.fp32.run, nullptr) << isa->name;
+    EXPECT_NE(table.add_chain, nullptr) << isa->name;
+    ASSERT_GT(table.key_tile, 0) << isa->name;
+    EXPECT_EQ(kernels::kAttentionChunk % table.key_tile, 0) << isa->name;
   }
 }
 

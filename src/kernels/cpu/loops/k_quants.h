@@ -14,7 +14,7 @@ constexpr int64_t kBlocksPerSuper = 8;
 // What the K types have in common: kBytes for a block of 32, kScaleBytes and kHalves float16 numbers for a
 // super-block.
 template <class V, int64_t kBytes, int64_t kScaleBytes, int64_t kHalves>
-struct SuperBlockPanel : StreamedPanel<kBytes, kBlocksPerSuper, kScaleBytes + 2 * kHalves * V::kLanes> {
+struct SuperBlockPanel : StreamedPanel<V, kBytes, kBlocksPerSuper, kScaleBytes + 2 * kHalves * V::kLanes> {
   static constexpr int64_t kBlockElements = 256;
 
   template <class Byte>

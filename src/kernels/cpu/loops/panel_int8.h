@@ -21,7 +21,6 @@
 namespace inferno::kernels {
 namespace {
 
-constexpr int64_t kBlock = 32;
 constexpr int64_t kBlockVectors = kBlock / 4;
 
 // Of a format whose values are stored from 0 up, where `offset` stands for 0: what bytes() leaves for

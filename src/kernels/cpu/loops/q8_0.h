@@ -12,7 +12,7 @@ namespace inferno::kernels {
 namespace {
 
 template <class V>
-struct PanelQ8_0 : StreamedPanel<kBlock * V::kLanes, 1, 2 * V::kLanes> {
+struct PanelQ8_0 : StreamedPanel<V, kBlock * V::kLanes, 1, 2 * V::kLanes> {
   static constexpr int kGroup = 32;
   static constexpr bool kHasMin = false;
   static constexpr int kOffset = stored_offset<V>(128);

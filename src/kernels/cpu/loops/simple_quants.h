@@ -26,7 +26,7 @@ struct HalfScales {
 };
 
 template <class V>
-struct PanelQ4_0 : StreamedPanel<kNibbleBytes<V>, 1, 2 * V::kLanes> {
+struct PanelQ4_0 : StreamedPanel<V, kNibbleBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ4_0;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero);
@@ -44,7 +44,7 @@ struct PanelQ4_0 : StreamedPanel<kNibbleBytes<V>, 1, 2 * V::kLanes> {
 };
 
 template <class V>
-struct PanelQ4_1 : StreamedPanel<kNibbleBytes<V>, 1, 4 * V::kLanes> {
+struct PanelQ4_1 : StreamedPanel<V, kNibbleBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ4_1;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = 0;
@@ -77,7 +77,7 @@ typename V::I get_five_bits(const uint8_t* bytes, int g) {
 }
 
 template <class V>
-struct PanelQ5_0 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 2 * V::kLanes> {
+struct PanelQ5_0 : StreamedPanel<V, kNibbleBytes<V> + kBitBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ5_0;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kZero = 16, kOffset = stored_offset<V>(kZero);
@@ -93,7 +93,7 @@ struct PanelQ5_0 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 2 * V::kLane
 };
 
 template <class V>
-struct PanelQ5_1 : StreamedPanel<kNibbleBytes<V> + kBitBytes<V>, 1, 4 * V::kLanes> {
+struct PanelQ5_1 : StreamedPanel<V, kNibbleBytes<V> + kBitBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ5_1;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = 0;
@@ -126,7 +126,7 @@ struct PanelIQ4_NL : PanelQ4_0<V> {  // laid out as Q4_0, with another meaning o
 };
 
 template <class V>
-struct PanelMXFP4 : StreamedPanel<kNibbleBytes<V>, 1, V::kLanes> {
+struct PanelMXFP4 : StreamedPanel<V, kNibbleBytes<V>, 1, V::kLanes> {
   using Block = BlockMXFP4;
   static constexpr int64_t kBlockElements = 32;
   static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
