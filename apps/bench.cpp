@@ -7,13 +7,13 @@
 namespace inferno::apps {
 namespace {
 
-struct Command {
+struct Row {
   const char* name;
   const char* summary;
-  Run (*setup)(CLI::App& app);
+  Run (*setup)(Command command);
 };
 
-constexpr Command kCommands[] = {
+constexpr Row kCommands[] = {
     {"generation", "Time the seven configurations of a suite on one model", setup_bench_generation},
     {"ladder", "Time one model in every way it can be run, a rung each", setup_bench_ladder},
     {"kernels", "Time single operations and write a CSV", setup_bench_kernels},
@@ -25,21 +25,21 @@ constexpr Command kCommands[] = {
 
 }  // namespace
 
-Run setup_bench(CLI::App& app) {
-  app.require_subcommand(1);
-  app.footer(
+Run setup_bench(Command command) {
+  command.require_command();
+  command.set_footer(
       "Examples:\n"
       "  inferno bench generation --model model.gguf --suite full\n"
       "  inferno bench compare before.json after.json\n"
       "  inferno bench report benchmarks/reports/*.json -o report.html");
-  std::vector<std::pair<const CLI::App*, Run>> runs;
-  for (const Command& command : kCommands) {
-    CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    runs.emplace_back(sub, command.setup(*sub));
+  std::vector<std::pair<Command, Run>> runs;
+  for (const Row& row : kCommands) {
+    const Command sub = command.add_command(row.name, row.summary);
+    runs.emplace_back(sub, row.setup(sub));
   }
   return [runs = std::move(runs)] {
     for (const auto& [sub, run] : runs) {
-      if (sub->parsed()) return run();
+      if (sub.is_given()) return run();
     }
     return 2;
   };

@@ -53,15 +53,16 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_bench_compare(CLI::App& app) {
+Run setup_bench_compare(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("A", options->a, "The report to compare with")->required();
-  app.add_option("B", options->b, "The report that is judged")->required();
-  app.add_option("--gate", options->gate,
-                 "Fail when a median of E2E tok/s, decode tok/s or TTFT is worse by more than this")
-      ->type_name("PERCENT")
-      ->capture_default_str();
-  app.footer(
+  command.add_option("A", options->a, "The report to compare with").required();
+  command.add_option("B", options->b, "The report that is judged").required();
+  command
+      .add_option("--gate", options->gate,
+                  "Fail when a median of E2E tok/s, decode tok/s or TTFT is worse by more than this")
+      .value_name("PERCENT")
+      .show_default();
+  command.set_footer(
       "Exit code 1 on a regression or when B lacks what A measured, 2 when the reports cannot be compared.\n"
       "Verdicts are those of a rank-sum test at the 10 % level: with 3 trials a side only complete "
       "separation\n"

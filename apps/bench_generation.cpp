@@ -71,7 +71,7 @@ Result<Selection> select(const Options& options) {
                       "--config picks configurations, --suite a tier; leave one out");
   }
   if (!options.configs.empty()) {
-    selection.suite = fmt::format("{}", fmt::join(options.configs, "-"));
+    selection.suite = join(options.configs, "-");
     for (const std::string& name : options.configs) {
       TRY_ASSIGN(bench::Config config, bench::find_config(name));
       selection.configs.push_back(std::move(config));
@@ -204,61 +204,67 @@ std::vector<std::string> strings(const std::vector<std::string_view>& names) {
   return {names.begin(), names.end()};
 }
 
-void add_output_options(CLI::App& app, Options& options) {
-  app.add_option("--output-dir", options.folder, "Where the JSON report goes")
-      ->capture_default_str()
-      ->type_name("FOLDER");
-  app.add_flag("--no-save", options.no_save, "Write no report");
-  app.add_flag("--json", options.json, "The report as JSON on stdout instead of tables");
-  app.add_option("--log", options.log, "Add a line to this history, such as bench/log/generation.jsonl")
-      ->type_name("FILE");
-  app.add_option("--previous", options.previous, "Earlier reports, for the table of speed-ups")
-      ->type_name("FILE")
-      ->allow_extra_args(false);
+void add_output_options(Command command, Options& options) {
+  command.add_option("--output-dir", options.folder, "Where the JSON report goes")
+      .show_default()
+      .value_name("FOLDER");
+  command.add_flag("--no-save", options.no_save, "Write no report");
+  command.add_flag("--json", options.json, "The report as JSON on stdout instead of tables");
+  command.add_option("--log", options.log, "Add a line to this history, such as bench/log/generation.jsonl")
+      .value_name("FILE");
+  command.add_option("--previous", options.previous, "Earlier reports, for the table of speed-ups")
+      .value_name("FILE")
+      .repeatable();
 }
 
 }  // namespace
 
-Run setup_bench_generation(CLI::App& app) {
+Run setup_bench_generation(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("--model", options->model,
-                 "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
-      ->type_name("MODEL");
-  app.add_option("--suite", options->suite, "quick (short, medium), standard (5) or full (7); default: quick")
-      ->check(one_of(strings(bench::suite_names())))
-      ->type_name("TIER");
-  app.add_option("--config", options->configs, "One configuration of the suite; may be given several times")
-      ->check(one_of(strings(bench::config_names())))
-      ->type_name("NAME")
-      ->allow_extra_args(false);
-  app.add_option("--prompt-tokens", options->prompt_tokens, "A configuration of your own: its prompt (256)")
-      ->check(whole_number_from(1, 1 << 30))
-      ->type_name("N");
-  app.add_option("--max-new-tokens", options->max_new_tokens, "… and the tokens that it generates (256)")
-      ->check(whole_number_from(1, 1 << 30))
-      ->type_name("N");
-  add_sampling_options(app, options->sampling);
-  app.add_option("--dtype", options->dtype,
-                 "Weights of synthetic:NAME (default: q8_0); of another model, what is expected")
-      ->type_name("TYPE");
-  app.add_option("--device", options->device, "cpu or cuda; --backend says it more finely")
-      ->check(one_of({"cpu", "cuda"}))
-      ->type_name("DEVICE");
-  add_run_options(app, options->run);
-  app.add_flag("--kv-cache{true},!--no-kv-cache", options->run.use_kv_cache,
-               "Keep keys and values of past tokens (the default), or compute all anew for every token");
-  add_output_options(app, *options);
-  add_telemetry_options(app, options->telemetry);
-  add_model_options(app, options->model_options, false);
-  app.footer(
+  command
+      .add_option("--model", options->model,
+                  "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
+      .value_name("MODEL");
+  command
+      .add_option("--suite", options->suite,
+                  "quick (short, medium), standard (5) or full (7); default: quick")
+      .check(one_of(strings(bench::suite_names())))
+      .value_name("TIER");
+  command
+      .add_option("--config", options->configs, "One configuration of the suite; may be given several times")
+      .check(one_of(strings(bench::config_names())))
+      .value_name("NAME")
+      .repeatable();
+  command
+      .add_option("--prompt-tokens", options->prompt_tokens, "A configuration of your own: its prompt (256)")
+      .check(whole_number_from(1, 1 << 30))
+      .value_name("N");
+  command.add_option("--max-new-tokens", options->max_new_tokens, "… and the tokens that it generates (256)")
+      .check(whole_number_from(1, 1 << 30))
+      .value_name("N");
+  add_sampling_options(command, options->sampling);
+  command
+      .add_option("--dtype", options->dtype,
+                  "Weights of synthetic:NAME (default: q8_0); of another model, what is expected")
+      .value_name("TYPE");
+  command.add_option("--device", options->device, "cpu or cuda; --backend says it more finely")
+      .check(one_of({"cpu", "cuda"}))
+      .value_name("DEVICE");
+  add_run_options(command, options->run);
+  command.add_flag("--kv-cache{true},!--no-kv-cache", options->run.use_kv_cache,
+                   "Keep keys and values of past tokens (the default), or compute all anew for every token");
+  add_output_options(command, *options);
+  add_telemetry_options(command, options->telemetry);
+  add_model_options(command, options->model_options, false);
+  command.set_footer(
       "Examples:\n"
       "  inferno bench generation                                         the demo model, quick suite\n"
       "  inferno bench generation --model model.gguf --suite full         all seven configurations\n"
       "  inferno bench generation --model synthetic:qwen3-1.7b:q8_0       no download needed\n"
       "  inferno bench generation --prompt-tokens 32 --max-new-tokens 8   lengths of your own");
-  return [options, &app] {
+  return [options, command] {
     for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty"}) {
-      options->has_sampling |= app.count(flag) > 0;
+      options->has_sampling |= command.is_given(flag);
     }
     const Result<int> code = with_telemetry(options->telemetry, [&] { return run(*options); });
     return code ? *code : fail(code.error());

@@ -2,7 +2,6 @@
 // keeps its figures as CSV.
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,7 +9,10 @@
 #include "apps/commands.h"
 #include "apps/output.h"
 #include "apps/signals.h"
+#include "apps/text_input.h"
+#include "apps/validators.h"
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 
@@ -33,10 +35,10 @@ Result<std::string> kernels_bench() {
 }
 
 // In quotes where a comma or a quote is part of it.
-std::string cell(const nlohmann::json& row, const std::string& key) {
+std::string cell(const Json& row, const std::string& key) {
   const auto found = row.find(key);
   if (found == row.end()) return "";
-  if (!found->is_string()) return found->dump();
+  if (!found->is_string()) return json_text(*found);
   std::string text;
   for (const char c : found->get_ref<const std::string&>()) text += c == '"' ? "\"\"" : std::string(1, c);
   return text.find_first_of(",\"\n") == std::string::npos ? text : '"' + text + '"';
@@ -45,9 +47,8 @@ std::string cell(const nlohmann::json& row, const std::string& key) {
 // A row for each benchmark, a column for each figure that any of them has, and the ceiling that
 // pct_of_ceiling is of, which is the benchmark's label. "" without a row. (Google Benchmark's own CSV ends
 // the program when one benchmark has a figure that another has not.)
-std::string to_csv(const nlohmann::json& json) {
-  const auto rows =
-      json.is_object() ? json.value("benchmarks", nlohmann::json::array()) : nlohmann::json::array();
+std::string to_csv(const Json& json) {
+  const auto rows = json.is_object() ? json.value("benchmarks", Json::array()) : Json::array();
   if (rows.empty()) return "";
   std::vector<std::string> columns = {"name", "iterations", "real_time", "cpu_time", "time_unit"};
   for (const auto& row : rows) {
@@ -56,12 +57,12 @@ std::string to_csv(const nlohmann::json& json) {
       if (is_new && value.is_number_float()) columns.push_back(key);
     }
   }
-  std::string csv = fmt::format("{},ceiling\n", fmt::join(columns, ","));
+  std::string csv = fmt::format("{},ceiling\n", join(columns, ","));
   columns.push_back("label");
   for (const auto& row : rows) {
     std::vector<std::string> cells;
     for (const std::string& column : columns) cells.push_back(cell(row, column));
-    csv += fmt::format("{}\n", fmt::join(cells, ","));
+    csv += fmt::format("{}\n", join(cells, ","));
   }
   return csv;
 }
@@ -77,11 +78,11 @@ Result<int> run(const Options& options) {
                                         "--benchmark_out=" + unfinished, "--benchmark_out_format=json"};
   if (options.min_time) arguments.push_back(fmt::format("--benchmark_min_time={}", *options.min_time));
   const Result<int> code = run_attached(arguments);
-  std::ifstream in(unfinished);
-  const auto json = nlohmann::json::parse(in, nullptr, false);
+  const Result<std::string> text = read_text(unfinished);
   std::error_code error;
   std::filesystem::remove(unfinished, error);
-  const std::string csv = to_csv(json);
+  const Result<Json> json = text ? parse_json(*text) : text.error();
+  const std::string csv = json ? to_csv(*json) : "";
   if (code && *code == 0 && !csv.empty()) {
     TRY(write_file_atomically(options.output,
                               [&](const AppendFn& append) { return append(std::as_bytes(std::span(csv))); }));
@@ -95,18 +96,16 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_bench_kernels(CLI::App& app) {
+Run setup_bench_kernels(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("--filter", options->filter, "Benchmarks whose names match, such as gemv/.*/Q8_0")
-      ->capture_default_str()
-      ->type_name("REGEX");
-  app.add_option("--min-time", options->min_time, "Seconds to measure each at least")
-      ->check(CLI::PositiveNumber)
-      ->type_name("S");
-  app.add_option("-o,--output", options->output, "Where the CSV goes")
-      ->capture_default_str()
-      ->type_name("FILE");
-  app.footer(
+  command.add_option("--filter", options->filter, "Benchmarks whose names match, such as gemv/.*/Q8_0")
+      .show_default()
+      .value_name("REGEX");
+  command.add_option("--min-time", options->min_time, "Seconds to measure each at least")
+      .check(seconds())
+      .value_name("S");
+  command.add_option("-o,--output", options->output, "Where the CSV goes").show_default().value_name("FILE");
+  command.set_footer(
       "The warning of a library built as DEBUG is about the distribution's Google Benchmark, not about "
       "inferno.\n\n"
       "Example:\n  inferno bench kernels --filter 'gemv/.*'");

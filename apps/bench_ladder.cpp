@@ -53,25 +53,26 @@ Result<int> run(Options options) {
 
 }  // namespace
 
-Run setup_bench_ladder(CLI::App& app) {
+Run setup_bench_ladder(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("--model", options->model,
-                 "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
-      ->type_name("MODEL");
-  app.add_option("--prompt-tokens", options->ladder.prompt_tokens, "Tokens of the prompt")
-      ->check(whole_number_from(1, 1 << 20))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--max-new-tokens", options->ladder.max_new_tokens, "Tokens to generate")
-      ->check(whole_number_from(2, 1 << 20))
-      ->capture_default_str()
-      ->type_name("N");
-  add_run_options(app, options->ladder.run);
-  add_kv_type_option(app, options->model_options);
-  app.add_option("-o,--output", options->output, "Write the rungs as JSON, for `inferno bench report`")
-      ->type_name("FILE");
-  app.add_flag("--json", options->json, "JSON on stdout instead of the table");
-  app.footer(
+  command
+      .add_option("--model", options->model,
+                  "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")
+      .value_name("MODEL");
+  command.add_option("--prompt-tokens", options->ladder.prompt_tokens, "Tokens of the prompt")
+      .check(whole_number_from(1, 1 << 20))
+      .show_default()
+      .value_name("N");
+  command.add_option("--max-new-tokens", options->ladder.max_new_tokens, "Tokens to generate")
+      .check(whole_number_from(2, 1 << 20))
+      .show_default()
+      .value_name("N");
+  add_run_options(command, options->ladder.run);
+  add_kv_type_option(command, options->model_options);
+  command.add_option("-o,--output", options->output, "Write the rungs as JSON, for `inferno bench report`")
+      .value_name("FILE");
+  command.add_flag("--json", options->json, "JSON on stdout instead of the table");
+  command.set_footer(
       "The first rungs run on the F32 expansion of the weights, so that each rung is one change.\n\n"
       "Examples:\n"
       "  inferno bench ladder\n"

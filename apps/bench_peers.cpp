@@ -10,6 +10,7 @@
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
 #include "apps/temporary_folder.h"
+#include "apps/validators.h"
 #include "backend/ceilings.h"
 #include "base/cpu_topology.h"
 #include "base/text.h"
@@ -95,26 +96,28 @@ Result<int> run(Options options) {
 
 }  // namespace
 
-Run setup_bench_peers(CLI::App& app) {
+Run setup_bench_peers(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->peer.model_path,
-                 "A .gguf file, which both read; or synthetic:NAME:TYPE, which is written to a temporary one")
-      ->required()
-      ->check([](const std::string& path) { return std::string(path.empty() ? "expected a model" : ""); });
+  command
+      .add_option(
+          "MODEL", options->peer.model_path,
+          "A .gguf file, which both read; or synthetic:NAME:TYPE, which is written to a temporary one")
+      .required()
+      .check(not_empty());
   const auto count = [&](const char* flag, auto& value, const char* description) {
-    app.add_option(flag, value, description)
-        ->check(CLI::Range(1, 1 << 20))
-        ->capture_default_str()
-        ->type_name("N");
+    command.add_option(flag, value, description)
+        .check(whole_number_from(1, 1 << 20))
+        .show_default()
+        .value_name("N");
   };
   count("-p,--prompt-tokens", options->peer.prompt_tokens, "Tokens of the prompt test");
   count("-n,--max-new-tokens", options->peer.generated_tokens, "Tokens of the generation test");
   count("--rounds", options->peer.rounds, "Runs of each, in turn; one before them does not count");
-  app.add_option("--program", options->peer.program, "llama-bench, by name or path")
-      ->capture_default_str()
-      ->type_name("PROGRAM");
-  add_model_options(app, options->model, false);
-  app.footer(
+  command.add_option("--program", options->peer.program, "llama-bench, by name or path")
+      .show_default()
+      .value_name("PROGRAM");
+  add_model_options(command, options->model, false);
+  command.set_footer(
       "Examples:\n"
       "  inferno bench peers model.gguf -p 512 -n 128\n"
       "  inferno bench peers synthetic:qwen3-0.6b:q8_0   the file is in $TMPDIR while it runs");

@@ -100,22 +100,21 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_bench_report(CLI::App& app) {
+Run setup_bench_report(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("FILES", options->files, "JSON files of `inferno bench`: reports and ladders");
-  app.add_option("-o,--output", options->output, "The file to write: a page (.html) or tables (.md)")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("--log", options->logs, "A history of runs (.jsonl) for the page; may be given again")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_option("--previous", options->previous,
-                 "An earlier report for the table of speed-ups; may be given again")
-      ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.footer(
+  command.add_option("FILES", options->files, "JSON files of `inferno bench`: reports and ladders");
+  command.add_option("-o,--output", options->output, "The file to write: a page (.html) or tables (.md)")
+      .required()
+      .value_name("FILE");
+  command.add_option("--log", options->logs, "A history of runs (.jsonl) for the page; may be given again")
+      .value_name("FILE")
+      .repeatable();
+  command
+      .add_option("--previous", options->previous,
+                  "An earlier report for the table of speed-ups; may be given again")
+      .value_name("FILE")
+      .repeatable();
+  command.set_footer(
       "Examples:\n"
       "  inferno bench report benchmarks/reports/*.json -o report.html --log bench/log/history.jsonl\n"
       "  inferno bench report after.json -o tables.md --previous before.json");

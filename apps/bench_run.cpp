@@ -1,6 +1,6 @@
 #include "apps/bench_run.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,18 +16,6 @@ namespace {
 std::string duration_text(double seconds) {
   if (seconds < 60) return fmt::format("{:.0f} s", seconds);
   return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
-}
-
-// Seconds above 0; neither NaN nor without end.
-CLI::Validator duration() {
-  return CLI::Validator(
-      [](std::string& text) {
-        double seconds = 0;
-        const bool is_number = CLI::detail::lexical_cast(text, seconds);
-        if (is_number && seconds > 0 && seconds <= 1e9) return std::string();
-        return fmt::format("expected seconds above 0, found {}", quote(text));
-      },
-      "");
 }
 
 }  // namespace
@@ -52,20 +40,23 @@ Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
                     human_bytes(kv_bytes), human_bytes(*available));
 }
 
-void add_run_options(CLI::App& app, bench::RunOptions& options) {
-  app.add_option("--warmup-runs", options.warmup_runs, "Runs before the timed ones")
-      ->check(whole_number(1000))
-      ->capture_default_str();
-  app.add_option("--trials", options.trials, "Timed runs of each configuration")
-      ->check(whole_number_from(1, 1000))
-      ->capture_default_str()
-      ->type_name("N");
-  app.add_option("--max-seconds", options.max_seconds,
-                 "Time for everything, shared among the rows; a row that it cuts says so")
-      ->check(duration())
-      ->type_name("S");
-  app.add_option("--prompt", options.prompt, "Text that prompts are made of, repeated or cut to their length")
-      ->type_name("TEXT");
+void add_run_options(Command command, bench::RunOptions& options) {
+  command.add_option("--warmup-runs", options.warmup_runs, "Runs before the timed ones")
+      .check(whole_number(1000))
+      .show_default();
+  command.add_option("--trials", options.trials, "Timed runs of each configuration")
+      .check(whole_number_from(1, 1000))
+      .show_default()
+      .value_name("N");
+  command
+      .add_option("--max-seconds", options.max_seconds,
+                  "Time for everything, shared among the rows; a row that it cuts says so")
+      .check(seconds())
+      .value_name("S");
+  command
+      .add_option("--prompt", options.prompt,
+                  "Text that prompts are made of, repeated or cut to their length")
+      .value_name("TEXT");
 }
 
 std::string progress_text(const bench::Progress& p) {

@@ -1,9 +1,9 @@
 // What the benchmark commands have in common: how runs are asked for, and how long they still take.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "apps/command_line.h"
 #include "base/result.h"
 #include "bench/runner.h"
 #include "gguf/file.h"
@@ -18,7 +18,7 @@ Status check_memory(const gguf::File& file, uint64_t kv_bytes);
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens);
 
 // --warmup-runs, --trials, --max-seconds, --prompt.
-void add_run_options(CLI::App& app, bench::RunOptions& options);
+void add_run_options(Command command, bench::RunOptions& options);
 
 // "short (1 of 2)  trial 2 of 3    41 of 64 tokens  12 s, about 31 s left"
 std::string progress_text(const bench::Progress& progress);

@@ -1,5 +1,5 @@
 // inferno bench speculation: what guessing ahead gains on texts of several kinds.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -14,6 +14,7 @@
 #include "apps/table.h"
 #include "apps/text_input.h"
 #include "apps/validators.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "bench/speculation.h"
 
@@ -53,14 +54,14 @@ std::string as_table(const std::vector<Row>& rows) {
 
 std::string as_json(const Options& options, const model::LoadedModel& loaded, const std::vector<Row>& rows) {
   const backend::DeviceInfo info = loaded.model->backend().info();
-  nlohmann::ordered_json json = {{"model", loaded.model->config().name},
-                                 {"backend", info.backend},
-                                 {"isa", info.isa},
-                                 {"threads", info.threads},
-                                 {"prompt_tokens", options.replay.prompt_tokens},
-                                 {"new_tokens", options.replay.new_tokens},
-                                 {"trials", options.replay.trials},
-                                 {"texts", nlohmann::ordered_json::array()}};
+  Json json = {{"model", loaded.model->config().name},
+               {"backend", info.backend},
+               {"isa", info.isa},
+               {"threads", info.threads},
+               {"prompt_tokens", options.replay.prompt_tokens},
+               {"new_tokens", options.replay.new_tokens},
+               {"trials", options.replay.trials},
+               {"texts", Json::array()}};
   for (const Row& row : rows) {
     const bench::SpeculationReplay& r = row.replay;
     json["texts"].push_back({{"text", row.text},
@@ -71,7 +72,7 @@ std::string as_json(const Options& options, const model::LoadedModel& loaded, co
                              {"speculative_s", r.speculative_s},
                              {"gain", r.gain()}});
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const Options& options,
@@ -129,31 +130,32 @@ Result<int> run(Options options) {
 
 }  // namespace
 
-Run setup_bench_speculation(CLI::App& app) {
+Run setup_bench_speculation(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
-      ->required()
-      ->type_name("");
-  app.add_option("TEXT", options->texts, "Files whose text is replayed as if the model had written it")
-      ->required()
-      ->type_name("...");
+  command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
+      .required()
+      .value_name("");
+  command.add_option("TEXT", options->texts, "Files whose text is replayed as if the model had written it")
+      .required()
+      .value_name("...");
   const auto add_count = [&](const char* flag, int64_t& value, int64_t least, const char* description) {
-    app.add_option(flag, value, description)
-        ->check(whole_number_from(least, 1 << 20))
-        ->capture_default_str()
-        ->type_name("N");
+    command.add_option(flag, value, description)
+        .check(whole_number_from(least, 1 << 20))
+        .show_default()
+        .value_name("N");
   };
   add_count("--prompt-tokens", options->replay.prompt_tokens, 1, "Tokens of each text that are read");
   add_count("-n,--max-new-tokens", options->replay.new_tokens, 1, "Tokens after them that are written");
   add_count("--trials", options->replay.trials, 1,
             "Runs with guesses and without, in turn; medians are shown");
-  app.add_option("--tokenizer", options->tokenizer_path,
-                 "A .gguf whose tokenizer cuts the texts, where the model's own is a synthetic one")
-      ->check(not_empty())
-      ->type_name("FILE");
-  app.add_flag("--json", options->json, "Print one JSON object");
-  add_model_options(app, options->model, false);
-  app.footer(
+  command
+      .add_option("--tokenizer", options->tokenizer_path,
+                  "A .gguf whose tokenizer cuts the texts, where the model's own is a synthetic one")
+      .check(not_empty())
+      .value_name("FILE");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  add_model_options(command, options->model, false);
+  command.set_footer(
       "The model's own words do not matter: each pass is computed, and the text says what comes.\n\n"
       "Example:\n"
       "  inferno bench speculation model.gguf prose.txt code.cpp answer-that-quotes.txt");

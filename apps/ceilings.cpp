@@ -2,6 +2,7 @@
 #include "backend/ceilings.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "apps/ceilings_text.h"
@@ -10,6 +11,7 @@
 #include "backend/ceilings_cache.h"
 #include "backend/cpu_isa.h"
 #include "base/cpu_topology.h"
+#include "base/json.h"
 
 namespace inferno::apps {
 namespace {
@@ -22,13 +24,13 @@ struct Options {
 };
 
 std::string json(const Ceilings& ceilings, const CpuTopology& topology, const backend::CpuIsa& isa) {
-  nlohmann::ordered_json json = {{"cpu", topology.model},
-                                 {"cores", topology.cores},
-                                 {"threads", topology.threads},
-                                 {"isa", isa.name},
-                                 {"cached", ceilings.cached}};
+  Json json = {{"cpu", topology.model},
+               {"cores", topology.cores},
+               {"threads", topology.threads},
+               {"isa", isa.name},
+               {"cached", ceilings.cached}};
   json.update(backend::ceilings_json(ceilings));
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 int run_ceilings(const Options& options) {
@@ -44,11 +46,12 @@ int run_ceilings(const Options& options) {
 
 }  // namespace
 
-Run setup_ceilings(CLI::App& app) {
+Run setup_ceilings(Command command) {
   const auto options = std::make_shared<Options>();
-  app.add_flag("--fresh", options->fresh, "Measure anew, not what was measured since the machine's start");
-  app.add_flag("--json", options->json, "Print one JSON object");
-  app.footer(
+  command.add_flag("--fresh", options->fresh,
+                   "Measure anew, not what was measured since the machine's start");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  command.set_footer(
       "Examples:\n"
       "  inferno ceilings                             about a second, later at once\n"
       "  INFERNO_FORCE_ISA=avx2 inferno ceilings      those of AVX2 and below\n"

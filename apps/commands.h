@@ -1,37 +1,38 @@
-// The sub-commands of `inferno`: one file each. setup_x() declares a command's options on `app` and returns
+// The sub-commands of `inferno`: one file each. setup_x() declares a command's options and returns
 // what runs it; that returns the process's exit code (0 ok; 1 load, run or resource error; 2 usage or an
 // absent backend).
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
+
+#include "apps/command_line.h"
 
 namespace inferno::apps {
 
 using Run = std::function<int()>;
 
-Run setup_generate(CLI::App& app);
-Run setup_inspect(CLI::App& app);
-Run setup_tokenize(CLI::App& app);
-Run setup_logits(CLI::App& app);
-Run setup_perplexity(CLI::App& app);
-Run setup_synthesize(CLI::App& app);
-Run setup_quantize(CLI::App& app);
-Run setup_ceilings(CLI::App& app);
-Run setup_completion(CLI::App& app);
-Run setup_bench(CLI::App& app);
+Run setup_generate(Command command);
+Run setup_inspect(Command command);
+Run setup_tokenize(Command command);
+Run setup_logits(Command command);
+Run setup_perplexity(Command command);
+Run setup_synthesize(Command command);
+Run setup_quantize(Command command);
+Run setup_ceilings(Command command);
+Run setup_completion(Command command);
+Run setup_bench(Command command);
 
 // Sub-commands of `inferno bench`.
-Run setup_bench_generation(CLI::App& app);
-Run setup_bench_ladder(CLI::App& app);
-Run setup_bench_kernels(CLI::App& app);
-Run setup_bench_peers(CLI::App& app);
-Run setup_bench_speculation(CLI::App& app);
-Run setup_bench_compare(CLI::App& app);
-Run setup_bench_report(CLI::App& app);
+Run setup_bench_generation(Command command);
+Run setup_bench_ladder(Command command);
+Run setup_bench_kernels(Command command);
+Run setup_bench_peers(Command command);
+Run setup_bench_speculation(Command command);
+Run setup_bench_compare(Command command);
+Run setup_bench_report(Command command);
 
 // Programs of their own name, installed as links to `inferno`; bench-generation is one of them as well.
-Run setup_model_generate(CLI::App& app);
-Run setup_tokenizer_demo(CLI::App& app);
+Run setup_model_generate(Command command);
+Run setup_tokenizer_demo(Command command);
 
 }  // namespace inferno::apps

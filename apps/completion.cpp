@@ -8,16 +8,16 @@
 
 namespace inferno::apps {
 
-Run setup_completion(CLI::App& app) {
+Run setup_completion(Command command) {
   auto shell = std::make_shared<std::string>();
-  app.add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(one_of({"bash", "zsh", "fish"}));
-  app.footer(
+  command.add_option("SHELL", *shell, "bash, zsh or fish").required().check(one_of({"bash", "zsh", "fish"}));
+  command.set_footer(
       "Examples:\n"
       "  source <(inferno completion bash)\n"
       "  inferno completion zsh > ~/.zfunc/_inferno              a folder of $fpath\n"
       "  inferno completion fish > ~/.config/fish/completions/inferno.fish");
-  return [&app, shell] {
-    const std::vector<CompletedCommand> commands = completed_commands(*app.get_parent());
+  return [command, shell] {
+    const std::vector<CompletedCommand> commands = completed_commands(command.parent());
     write_stdout(*shell == "bash"  ? bash_completion(commands)
                  : *shell == "zsh" ? zsh_completion(commands)
                                    : fish_completion(commands));

@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "apps/completion_words.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
@@ -12,7 +12,7 @@ using Kind = CompletedValue::Kind;
 std::string offer(const CompletedValue& value) {
   switch (value.kind) {
     case Kind::kChoices:
-      return fmt::format("_inferno_words '{}'", fmt::join(value.choices, " "));
+      return fmt::format("_inferno_words '{}'", join(value.choices, " "));
     case Kind::kFile:
       return "_inferno_files -f";
     case Kind::kFolder:

@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include "apps/completion_words.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
@@ -14,7 +14,7 @@ std::string offer(const CompletedValue& value) {
     case Kind::kNone:
       return "";
     case Kind::kChoices:
-      return fmt::format(" -x -a '{}'", fmt::join(value.choices, " "));
+      return fmt::format(" -x -a '{}'", join(value.choices, " "));
     case Kind::kFile:
       return " -r -F";
     case Kind::kFolder:
@@ -39,11 +39,11 @@ end
 std::string lines_of(const CompletedCommand& command) {
   const std::string at = fmt::format("complete -c inferno -n '__inferno_at {}'", command.path);
   std::string text;
-  for (const CLI::App* sub : command.commands) {
-    text += fmt::format("{} -f -a {} -d {}\n", at, sub->get_name(), shell_quoted(sub->get_description()));
+  for (const CompletedSubcommand& sub : command.commands) {
+    text += fmt::format("{} -f -a {} -d {}\n", at, sub.name, shell_quoted(sub.description));
   }
   if (command.argument.kind == Kind::kChoices) {
-    text += fmt::format("{} -f -a '{}'\n", at, fmt::join(command.argument.choices, " "));
+    text += fmt::format("{} -f -a '{}'\n", at, join(command.argument.choices, " "));
   } else if (command.argument.kind != Kind::kFile) {
     text += at + " -f\n";
   }

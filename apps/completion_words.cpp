@@ -1,10 +1,11 @@
 #include "apps/completion_words.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
 
 #include "apps/help_formatter.h"
-#include "apps/validators.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
@@ -26,7 +27,6 @@ CompletedValue value_of(CLI::Option& option) {
 
 CompletedOption completed_option(CLI::Option& option) {
   CompletedOption result{{}, option.get_description(), value_of(option), option.get_expected_max() > 1};
-  result.repeats |= option.get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
   for (const std::string& name : option.get_snames()) result.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) result.names.push_back("--" + name);
   return result;
@@ -45,23 +45,23 @@ void add_command(CLI::App& app, const std::string& parents, std::vector<Complete
     }
   }
   const auto below = app.get_subcommands([](CLI::App*) { return true; });
-  command.commands.assign(below.begin(), below.end());
+  for (const CLI::App* sub : below) command.commands.push_back({sub->get_name(), sub->get_description()});
   commands.push_back(command);
   for (CLI::App* sub : below) add_command(*sub, command.path + " ", commands);
 }
 
 }  // namespace
 
-std::vector<CompletedCommand> completed_commands(CLI::App& root) {
+std::vector<CompletedCommand> completed_commands(Command root) {
   std::vector<CompletedCommand> commands;
-  add_command(root, "", commands);
+  add_command(root.app(), "", commands);
   return commands;
 }
 
 std::string command_words(const CompletedCommand& command) {
   std::vector<std::string> names;
-  for (const CLI::App* sub : command.commands) names.push_back(sub->get_name());
-  return fmt::format("{}", fmt::join(names, " "));
+  for (const CompletedSubcommand& sub : command.commands) names.push_back(sub.name);
+  return join(names, " ");
 }
 
 std::string option_words(const CompletedCommand& command) {
@@ -69,7 +69,7 @@ std::string option_words(const CompletedCommand& command) {
   for (const CompletedOption& option : command.options) {
     names.insert(names.end(), option.names.begin(), option.names.end());
   }
-  return fmt::format("{}", fmt::join(names, " "));
+  return join(names, " ");
 }
 
 std::string shell_quoted(const std::string& text) {

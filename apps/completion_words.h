@@ -2,9 +2,10 @@
 // second list.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+#include "apps/command_line.h"
 
 namespace inferno::apps {
 
@@ -22,17 +23,22 @@ struct CompletedOption {
   bool repeats = false;
 };
 
+struct CompletedSubcommand {
+  std::string name;
+  std::string description;
+};
+
 struct CompletedCommand {
   std::string path;  // "inferno bench compare"
   std::string name;  // the last word of it
   std::string description;
   std::vector<CompletedOption> options;
-  std::vector<const CLI::App*> commands;
+  std::vector<CompletedSubcommand> commands;
   CompletedValue argument;  // of the first; kNone when there are none
 };
 
 // The root, then every command below it, parents first.
-std::vector<CompletedCommand> completed_commands(CLI::App& root);
+std::vector<CompletedCommand> completed_commands(Command root);
 
 // Of a command's names or a value's choices: words with a space between them.
 std::string command_words(const CompletedCommand& command);

@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 
 #include "apps/completion_words.h"
+#include "base/text.h"
 
 namespace inferno::apps {
 namespace {
@@ -16,7 +16,7 @@ std::string offer(const CompletedValue& value) {
     case Kind::kNone:
       return "";
     case Kind::kChoices:
-      return fmt::format(":{}:({})", value.name, fmt::join(value.choices, " "));
+      return fmt::format(":{}:({})", value.name, join(value.choices, " "));
     case Kind::kFile:
       return fmt::format(":{}:_files", value.name);
     case Kind::kFolder:
@@ -39,7 +39,7 @@ std::string plain(std::string description) {
 std::string option_specs(const CompletedCommand& command) {
   std::string specs;
   for (const CompletedOption& option : command.options) {
-    const std::string times = option.repeats ? "*" : fmt::format("({})", fmt::join(option.names, " "));
+    const std::string times = option.repeats ? "*" : fmt::format("({})", join(option.names, " "));
     for (const std::string& name : option.names) {
       const bool takes_equals = option.value.kind != Kind::kNone && name.starts_with("--");
       specs += " \\\n    " + shell_quoted(fmt::format("{}{}{}[{}]{}", times, name, takes_equals ? "=" : "",
@@ -64,9 +64,9 @@ std::string leaf_function(const CompletedCommand& command) {
 std::string group_function(const CompletedCommand& command) {
   std::string words;
   std::string cases;
-  for (const CLI::App* sub : command.commands) {
-    words += fmt::format("    {}\n", shell_quoted(sub->get_name() + ":" + sub->get_description()));
-    cases += fmt::format("    {}) {}_{} ;;\n", sub->get_name(), function_name(command), sub->get_name());
+  for (const CompletedSubcommand& sub : command.commands) {
+    words += fmt::format("    {}\n", shell_quoted(sub.name + ":" + sub.description));
+    cases += fmt::format("    {}) {}_{} ;;\n", sub.name, function_name(command), sub.name);
   }
   return fmt::format(
       "{}() {{\n"

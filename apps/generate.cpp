@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "apps/commands.h"
 #include "apps/generation_report.h"
@@ -13,6 +14,7 @@
 #include "apps/text_input.h"
 #include "apps/validators.h"
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -44,7 +46,7 @@ struct Arguments {
 };
 
 Result<int64_t> parse_count(std::string text) {
-  if (const std::string complaint = whole_number()(text); !complaint.empty()) {
+  if (const std::string complaint = whole_number().judge(text); !complaint.empty()) {
     return make_error(ErrorCode::kInvalidArgument,
                       "N, the tokens to generate: {}; a prompt of several words stands in quotes", complaint);
   }
@@ -130,18 +132,17 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
 void write_json(const model::LoadedModel& loaded, const engine::Request& request,
                 const engine::Generated& generated, const metrics::Metrics& metrics,
                 const metrics::ServingMetrics& serving, const std::optional<Bandwidth>& bandwidth) {
-  const nlohmann::ordered_json json = {{"model", loaded.model->config().name},
-                                       {"backend", loaded.model->backend().info().backend},
-                                       {"prompt_ids", request.prompt_ids},
-                                       {"generated_ids", generated.ids},
-                                       {"text", generated.text},
-                                       {"finish_reason", engine::name(generated.finish_reason)},
-                                       {"metrics", metrics_json(metrics, bandwidth)},
-                                       {"phases", phases_json(generated)},
-                                       {"guesses", guesses_json(generated.guesses)},
-                                       {"serving", serving_json(serving)}};
-  // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
-  write_stdout(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
+  const Json json = {{"model", loaded.model->config().name},
+                     {"backend", loaded.model->backend().info().backend},
+                     {"prompt_ids", request.prompt_ids},
+                     {"generated_ids", generated.ids},
+                     {"text", generated.text},
+                     {"finish_reason", engine::name(generated.finish_reason)},
+                     {"metrics", metrics_json(metrics, bandwidth)},
+                     {"phases", phases_json(generated)},
+                     {"guesses", guesses_json(generated.guesses)},
+                     {"serving", serving_json(serving)}};
+  write_stdout(json_text(json, 2) + "\n");
 }
 
 Status check_metrics_csv(const std::string& path) {
@@ -198,42 +199,49 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_generate(CLI::App& app) {
+Run setup_generate(Command command) {
   auto options = std::make_shared<Options>();
   const auto add_argument = [&](const char* name, const char* description) {
-    app.add_option_function<std::string>(
-        name, [options](const std::string& text) { options->arguments.push_back(text); }, description);
+    const auto read = [options](const std::string& text) {
+      options->arguments.push_back(text);
+      return std::string();
+    };
+    command.add_option_function(name, read, description);
   };
   add_argument("MODEL", "A .gguf file, or any file that exists; without it the demo model inside runs");
   add_argument("PROMPT", "The text to continue; - reads it from standard input (default: Once upon a time)");
   add_argument("N", "Tokens to generate at most, as -n");
-  add_prompt_ids(app, options->prompt_ids, "Token ids instead of PROMPT: 1,2,3");
-  app.add_option("-n,--max-new-tokens", options->max_new_tokens, "Tokens to generate at most (default: 256)")
-      ->check(whole_number())
-      ->type_name("N");
-  add_sampling_options(app, options->sampling);
-  app.add_option("--stop", options->stop, "End before this text; may be given several times")
-      ->check(not_empty())
-      ->allow_extra_args(false);
-  app.add_flag("--ignore-eos", options->ignore_eos, "Go on after an end-of-sequence token");
-  app.add_option("--speculative", options->speculative,
-                 "Guess tokens ahead where the text repeats itself, and check them in one pass: ngram; the "
-                 "same text, sooner")
-      ->check(one_of({"none", "ngram"}))
-      ->capture_default_str()
-      ->type_name("HOW");
-  app.add_option("--metrics", options->metrics,
-                 "What stderr tells at the end: none, summary or full, which has a line per forward pass")
-      ->check(one_of({"none", "summary", "full"}))
-      ->capture_default_str()
-      ->type_name("WHAT");
-  app.add_option("--metrics-csv", options->metrics_csv,
-                 "Write the request's latencies and speeds as metric,n,mean,min,p50,p95,p99,max")
-      ->type_name("FILE");
-  app.add_flag("--json", options->json, "One JSON object on stdout instead of text");
-  add_model_options(app, options->model, true);
-  add_telemetry_options(app, options->telemetry);
-  app.footer(
+  add_prompt_ids(command, options->prompt_ids, "Token ids instead of PROMPT: 1,2,3");
+  command
+      .add_option("-n,--max-new-tokens", options->max_new_tokens, "Tokens to generate at most (default: 256)")
+      .check(whole_number())
+      .value_name("N");
+  add_sampling_options(command, options->sampling);
+  command.add_option("--stop", options->stop, "End before this text; may be given several times")
+      .check(not_empty())
+      .repeatable();
+  command.add_flag("--ignore-eos", options->ignore_eos, "Go on after an end-of-sequence token");
+  command
+      .add_option("--speculative", options->speculative,
+                  "Guess tokens ahead where the text repeats itself, and check them in one pass: ngram; the "
+                  "same text, sooner")
+      .check(one_of({"none", "ngram"}))
+      .show_default()
+      .value_name("HOW");
+  command
+      .add_option("--metrics", options->metrics,
+                  "What stderr tells at the end: none, summary or full, which has a line per forward pass")
+      .check(one_of({"none", "summary", "full"}))
+      .show_default()
+      .value_name("WHAT");
+  command
+      .add_option("--metrics-csv", options->metrics_csv,
+                  "Write the request's latencies and speeds as metric,n,mean,min,p50,p95,p99,max")
+      .value_name("FILE");
+  command.add_flag("--json", options->json, "One JSON object on stdout instead of text");
+  add_model_options(command, options->model, true);
+  add_telemetry_options(command, options->telemetry);
+  command.set_footer(
       "Examples:\n"
       "  inferno generate                                        a tale by the demo model\n"
       "  inferno generate \"The little dragon\" -t 0.8 --seed 7    another, sampled\n"

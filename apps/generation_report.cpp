@@ -1,6 +1,7 @@
 #include "apps/generation_report.h"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "apps/output.h"
 #include "base/text.h"
@@ -9,8 +10,8 @@ namespace inferno::apps {
 namespace {
 
 template <class T>
-nlohmann::ordered_json or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
 }
 
 double milliseconds(metrics::Metrics::Duration duration) {
@@ -54,15 +55,14 @@ std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
   return line + "\n";
 }
 
-nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
-                                    const std::optional<Bandwidth>& bandwidth) {
-  nlohmann::ordered_json json;
+Json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth) {
+  Json json;
   json["time_to_first_token_ms"] = or_null(metrics.time_to_first_token_ms());
   json["decode_tokens_per_second"] = or_null(metrics.decode_tokens_per_second());
-  json["per_forward_ms"] = nlohmann::ordered_json::array();
+  json["per_forward_ms"] = Json::array();
   for (const auto pass : metrics.per_forward()) json["per_forward_ms"].push_back(milliseconds(pass));
   const auto field = [&](double Bandwidth::*member) {
-    return bandwidth ? nlohmann::ordered_json((*bandwidth).*member) : nlohmann::ordered_json(nullptr);
+    return bandwidth ? Json((*bandwidth).*member) : Json(nullptr);
   };
   json["bytes_per_token"] = field(&Bandwidth::bytes_per_token);
   json["decode_gb_per_s"] = field(&Bandwidth::gb_per_s);
@@ -73,12 +73,12 @@ nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
   return json;
 }
 
-nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving) {
-  nlohmann::ordered_json json = {{"n_requests", serving.n_requests()},
-                                 {"n_cancelled", serving.n_cancelled()},
-                                 {"n_failed", serving.n_failed()},
-                                 {"new_tokens", serving.new_tokens()},
-                                 {"ttps", or_null(serving.ttps())}};
+Json serving_json(const metrics::ServingMetrics& serving) {
+  Json json = {{"n_requests", serving.n_requests()},
+               {"n_cancelled", serving.n_cancelled()},
+               {"n_failed", serving.n_failed()},
+               {"new_tokens", serving.new_tokens()},
+               {"ttps", or_null(serving.ttps())}};
   for (const auto& row : serving.rows()) {
     auto& field = json[std::string(row.name)];
     if (const auto& v = row.values) {
@@ -97,11 +97,11 @@ std::string guesses_line(const engine::Generated& generated) {
       static_cast<double>(generated.ids.size()) / static_cast<double>(generated.ids.size() - g.accepted));
 }
 
-nlohmann::ordered_json guesses_json(const engine::Guesses& guesses) {
+Json guesses_json(const engine::Guesses& guesses) {
   return {{"drafted", guesses.drafted}, {"accepted", guesses.accepted}};
 }
 
-nlohmann::ordered_json phases_json(const engine::Generated& generated) {
+Json phases_json(const engine::Generated& generated) {
   const auto seconds = [](auto duration) { return metrics::Seconds(duration).count(); };
   const metrics::Phases& p = generated.phases;
   const double all = seconds(p.prefill + p.decode + p.sampling + p.detokenization);
@@ -110,7 +110,7 @@ nlohmann::ordered_json phases_json(const engine::Generated& generated) {
           {"decode_s", seconds(p.decode)},
           {"sampling_s", seconds(p.sampling)},
           {"detokenization_s", seconds(p.detokenization)},
-          {"other_s", latency ? nlohmann::ordered_json(latency->count() - all) : nullptr}};
+          {"other_s", latency ? Json(latency->count() - all) : nullptr}};
 }
 
 }  // namespace inferno::apps

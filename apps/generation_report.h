@@ -1,11 +1,11 @@
 // What a generation is reported as: the metrics, and how near decode came to the machine's read bandwidth.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "backend/backend.h"
+#include "base/json.h"
 #include "engine/generate.h"
 #include "metrics/metrics.h"
 
@@ -26,16 +26,15 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
 // " bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that one thread can read from memory"
 std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth);
 
-nlohmann::ordered_json metrics_json(const metrics::Metrics& metrics,
-                                    const std::optional<Bandwidth>& bandwidth);
+Json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth);
 
 // n_requests, n_cancelled, n_failed, new_tokens, ttps, and each of ServingMetrics::rows() as an object of its
 // statistics or null.
-nlohmann::ordered_json serving_json(const metrics::ServingMetrics& serving);
+Json serving_json(const metrics::ServingMetrics& serving);
 // Tokens guessed ahead (--speculative); empty if none were.
 std::string guesses_line(const engine::Generated& generated);
-nlohmann::ordered_json guesses_json(const engine::Guesses& guesses);
+Json guesses_json(const engine::Guesses& guesses);
 // Seconds of each part of a request, the rest as other_s; together its end-to-end latency.
-nlohmann::ordered_json phases_json(const engine::Generated& generated);
+Json phases_json(const engine::Generated& generated);
 
 }  // namespace inferno::apps

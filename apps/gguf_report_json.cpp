@@ -1,26 +1,21 @@
 // Written piece by piece: an array of 64 Mi elements must not be held as JSON in memory.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "apps/gguf_report.h"
+#include "base/json.h"
 #include "gguf/visit.h"
 
 namespace inferno::apps {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-std::string to_text(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 template <class T>
 std::string element_json(T element) {
   if constexpr (std::is_same_v<T, std::string_view>) {
-    return to_text(element);
+    return json_text(element);
   } else if constexpr (std::is_floating_point_v<T>) {
     return std::isfinite(element) ? fmt::format("{}", element) : "null";
   } else {
@@ -48,7 +43,7 @@ void write_metadata(const gguf::File& file, StdoutBuffer& out) {
   for (const auto& [key, value] : file.metadata()) {
     out.append(separator);
     separator = ",\n";
-    out.append(to_text(key) + ":");
+    out.append(json_text(key) + ":");
     write_value(value, out);
   }
   out.append("},\n");
@@ -71,7 +66,7 @@ void write_tensors(const gguf::File& file, StdoutBuffer& out) {
   for (const gguf::TensorInfo& info : file.tensors()) {
     out.append(separator);
     separator = ",\n";
-    out.append(to_text(tensor_json(info)));
+    out.append(json_text(tensor_json(info)));
   }
   out.append("],\n");
 }
@@ -93,12 +88,12 @@ Json totals_json(const gguf::File& file) {
 void write_json_report(const gguf::File& file, StdoutBuffer& out) {
   out.append(fmt::format(
       "{{\"file\":{},\n\"version\":{},\"alignment\":{},\"bytes\":{},\"shards\":{},\"data_offset\":{},\n",
-      to_text(file.path()), file.version(), file.alignment(), file.file_bytes(), file.n_shards(),
+      json_text(file.path()), file.version(), file.alignment(), file.file_bytes(), file.n_shards(),
       file.data_offset()));
   write_metadata(file, out);
   write_tensors(file, out);
-  out.append(fmt::format("\"totals\":{},\n\"warnings\":{}}}\n", to_text(totals_json(file)),
-                         to_text(file.warnings())));
+  out.append(fmt::format("\"totals\":{},\n\"warnings\":{}}}\n", json_text(totals_json(file)),
+                         json_text(file.warnings())));
 }
 
 }  // namespace inferno::apps

@@ -1,7 +1,8 @@
 #include "apps/help_formatter.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
 
@@ -68,6 +69,18 @@ std::vector<std::string> wrapped(const std::string& text, size_t width) {
   return lines;
 }
 
+class HelpFormatter : public CLI::FormatterBase {
+ public:
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
+    std::string help = app->get_description() + ".\n\n" + usage_line(*app, name);
+    help += help_section("Commands", command_rows(*app));
+    help += help_section("Arguments", option_rows(*app, true));
+    help += help_section("Options", option_rows(*app, false));
+    if (!app->get_footer().empty()) help += "\n" + app->get_footer() + "\n";
+    return help;
+  }
+};
+
 }  // namespace
 
 std::string value_name(const CLI::Option& option) {
@@ -105,13 +118,8 @@ std::string help_section(const std::string& heading, const std::vector<HelpRow>&
   return text;
 }
 
-std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const {
-  std::string help = app->get_description() + ".\n\n" + usage_line(*app, name);
-  help += help_section("Commands", command_rows(*app));
-  help += help_section("Arguments", option_rows(*app, true));
-  help += help_section("Options", option_rows(*app, false));
-  if (!app->get_footer().empty()) help += "\n" + app->get_footer() + "\n";
-  return help;
+std::shared_ptr<CLI::FormatterBase> help_formatter() {
+  return std::make_shared<HelpFormatter>();
 }
 
 }  // namespace inferno::apps

@@ -1,17 +1,20 @@
 // How --help looks: a usage line, then aligned sections that fit a terminal of 100 columns.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+namespace CLI {
+class App;
+class FormatterBase;
+class Option;
+}  // namespace CLI
+
 namespace inferno::apps {
 
-class HelpFormatter : public CLI::FormatterBase {
- public:
-  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
-};
+std::shared_ptr<CLI::FormatterBase> help_formatter();
 
 // What stands for an option's value: "N", "FILE".
 std::string value_name(const CLI::Option& option);

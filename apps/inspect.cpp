@@ -58,19 +58,22 @@ int run_inspect(const Options& options) {
 
 }  // namespace
 
-Run setup_inspect(CLI::App& app) {
+Run setup_inspect(Command command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("FILE", options->path,
-                 "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
-      ->required();
-  app.add_flag("--full", options->full, "Show long strings and arrays whole");
-  app.add_flag("--json", options->json, "Print one JSON object, everything whole");
-  app.add_flag("--strict", options->strict, "Refuse what is otherwise only warned of: bytes of no tensor");
-  auto* check = app.add_flag("--check-tensors", options->check_tensors,
-                             "Read all weights; refuse one that is not finite");
-  add_repack_cache_option(app, options->model, "With --check-tensors: read the model's repacked weights, too")
-      ->needs(check);
-  app.footer(
+  command
+      .add_option("FILE", options->path,
+                  "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
+      .required();
+  command.add_flag("--full", options->full, "Show long strings and arrays whole");
+  command.add_flag("--json", options->json, "Print one JSON object, everything whole");
+  command.add_flag("--strict", options->strict,
+                   "Refuse what is otherwise only warned of: bytes of no tensor");
+  const Option check = command.add_flag("--check-tensors", options->check_tensors,
+                                        "Read all weights; refuse one that is not finite");
+  add_repack_cache_option(command, options->model,
+                          "With --check-tensors: read the model's repacked weights, too")
+      .needs(check);
+  command.set_footer(
       "Examples:\n"
       "  inferno inspect model.gguf\n"
       "  inferno inspect --json model.gguf | jq .totals");

@@ -50,16 +50,16 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_logits(CLI::App& app) {
+Run setup_logits(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")->required();
-  add_prompt_ids(app, options->prompt_ids, "Token ids of the prompt: 1,2,3")->required();
-  app.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
-      ->required()
-      ->type_name("FILE");
+  command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]").required();
+  add_prompt_ids(command, options->prompt_ids, "Token ids of the prompt: 1,2,3").required();
+  command.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
+      .required()
+      .value_name("FILE");
   options->model.kv_type = "f32";  // nothing but the weights shall round
-  add_model_options(app, options->model, false);
-  app.footer("Example:\n  inferno logits model.gguf --prompt-ids 1,2,3 --kv-type f32 -o logits.npy");
+  add_model_options(command, options->model, false);
+  command.set_footer("Example:\n  inferno logits model.gguf --prompt-ids 1,2,3 --kv-type f32 -o logits.npy");
   return [options] {
     const Result<int> code = run(*options);
     return code ? *code : fail(code.error());

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,24 +13,22 @@
 #include "apps/help_formatter.h"
 #include "apps/output.h"
 #include "apps/signals.h"
-#include "apps/usage_error.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "base/version.h"
 #include "metrics/telemetry.h"
 
 namespace inferno::apps {
 namespace {
 
-struct Command {
+struct Row {
   const char* name;  // of the sub-command, or nullptr
   const char* link;  // the name under which it is a program of its own, or nullptr
   const char* summary;
-  Run (*setup)(CLI::App& app);
+  Run (*setup)(Command command);
 };
 
-constexpr Command kCommands[] = {
+constexpr Row kCommands[] = {
     {"generate", nullptr, "Generate text with a model, or with the demo model inside", setup_generate},
     {"inspect", "gguf-inspect", "Show what is inside a GGUF file", setup_inspect},
     {"tokenize", nullptr, "Turn text into token ids", setup_tokenize},
@@ -49,18 +46,6 @@ constexpr Command kCommands[] = {
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
 };
 
-int parse_and_run(CLI::App& app, int argc, char** argv, const Run& run) {
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    write_stdout(success.get_name() == "CallForHelp" ? app.help() : std::string(success.what()) + "\n");
-    return finish_stdout();
-  } catch (const CLI::ParseError& error) {
-    return report_usage(app, error);
-  }
-  return run();
-}
-
 std::string environment_help() {
   std::vector<HelpRow> rows;
   for (const environment::Variable& variable : environment::variables()) {
@@ -72,61 +57,58 @@ std::string environment_help() {
 }
 
 int run_inferno(int argc, char** argv) {
-  CLI::App app("LLM inference with every speed beside its ceiling", "inferno");
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.set_version_flag("--version", "inferno " + std::string(version()));
-  app.require_subcommand(1);
-  app.footer(
+  Program program("inferno", "LLM inference with every speed beside its ceiling");
+  Command root = program.command();
+  root.require_command();
+  root.set_footer(
       "Examples:\n"
       "  inferno generate                                    a tale by the demo model\n"
       "  inferno generate model.gguf \"Once upon a time\" 64   64 tokens by a model of yours\n"
       "  inferno inspect model.gguf                          what is in the file\n"
       "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n" +
       environment_help());
-  std::vector<std::pair<const CLI::App*, Run>> runs;
-  for (const Command& command : kCommands) {
-    if (command.name == nullptr) continue;
-    CLI::App* sub = app.add_subcommand(command.name, command.summary);
-    runs.emplace_back(sub, command.setup(*sub));
+  std::vector<std::pair<Command, Run>> runs;
+  for (const Row& row : kCommands) {
+    if (row.name == nullptr) continue;
+    const Command command = root.add_command(row.name, row.summary);
+    runs.emplace_back(command, row.setup(command));
   }
   if (argc < 2) {
-    std::fputs(app.help().c_str(), stderr);
+    std::fputs(root.help().c_str(), stderr);
     return 2;
   }
   // An unknown word in the place of the sub-command, before anything else is said about the rest.
-  const auto is_command = [&](const auto& entry) { return argv[1] == entry.first->get_name(); };
+  const auto is_command = [&](const auto& entry) { return argv[1] == entry.first.name(); };
   if (argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
     const int code = fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}",
-                                     quote(argv[1]), suggestion(app, argv[1])));
+                                     quote(argv[1]), root.suggestion(argv[1])));
     std::fputs("`inferno --help` shows what there is\n", stderr);
     return code;
   }
-  return parse_and_run(app, argc, argv, [&] {
-    for (const auto& [sub, run] : runs) {
-      if (sub->parsed()) return run();
-    }
-    return 2;
-  });
+  if (const auto code = program.read(argc, argv)) return *code;
+  for (const auto& [command, run] : runs) {
+    if (command.is_given()) return run();
+  }
+  return 2;
 }
 
 int run_program(int argc, char** argv) {
-  const std::string program = std::filesystem::path(argc > 0 ? argv[0] : "inferno").filename().string();
+  const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "inferno").filename().string();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), exit code 1
   install_missing_page_report();
-  log::set_program(program);
+  log::set_program(name);
   if (Status status = log::configure_from_environment(); !status) {
     // RUST_LOG may speak to other programs.
     if (environment::get("INFERNO_LOG")) return fail(status.error());
     warn(status.error().message);
   }
   if (Status status = telemetry::configure_from_environment(); !status) return fail(status.error());
-  for (const Command& command : kCommands) {
-    if (command.link != nullptr && program == command.link) {
-      CLI::App app(command.summary, program);
-      app.formatter(std::make_shared<HelpFormatter>());
-      app.set_version_flag("--version", program + " " + std::string(version()));
-      return parse_and_run(app, argc, argv, command.setup(app));
-    }
+  for (const Row& row : kCommands) {
+    if (row.link == nullptr || name != row.link) continue;
+    Program program(name, row.summary);
+    const Run run = row.setup(program.command());
+    if (const auto code = program.read(argc, argv)) return *code;
+    return run();
   }
   return run_inferno(argc, argv);
 }

@@ -33,9 +33,9 @@ Result<int> run(const Options& options) {
   request.use_kv_cache = !options.model.no_kv;
 
   const auto eos = loaded.tokenizer->eos_id();
-  const std::string header = fmt::format(
-      "prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n", quote(options.prompt),
-      request.prompt_ids.size(), fmt::join(request.prompt_ids, ", "), eos ? std::to_string(*eos) : "—");
+  const std::string header = fmt::format("prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n",
+                                         quote(options.prompt), request.prompt_ids.size(),
+                                         join(request.prompt_ids, ", "), eos ? std::to_string(*eos) : "—");
   if (!write_stdout(header)) return finish_stdout();
   metrics::Metrics metrics;
   TRY_ASSIGN(const engine::Generated generated,
@@ -46,7 +46,7 @@ Result<int> run(const Options& options) {
   write_stdout("\n");
   metrics.print_summary();
   write_stdout(fmt::format("\ngenerated tokens ({}): [{}]\ngenerated text: {}\n", generated.ids.size(),
-                           fmt::join(generated.ids, ", "), quote(text)));
+                           join(generated.ids, ", "), quote(text)));
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
@@ -54,15 +54,15 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_model_generate(CLI::App& app) {
+Run setup_model_generate(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("gguf_path", options->gguf_path, "The model")->required();
-  app.add_option("prompt", options->prompt, "What to continue")->capture_default_str();
-  app.add_option("max_new_tokens", options->max_new_tokens, "Tokens to generate at most")
-      ->check(whole_number())
-      ->capture_default_str();
-  add_model_options(app, options->model, true);
-  app.footer("Example:\n  INFERNO_LOG=info model-generate model.gguf \"Once upon a time\" 16");
+  command.add_option("gguf_path", options->gguf_path, "The model").required();
+  command.add_option("prompt", options->prompt, "What to continue").show_default();
+  command.add_option("max_new_tokens", options->max_new_tokens, "Tokens to generate at most")
+      .check(whole_number())
+      .show_default();
+  add_model_options(command, options->model, true);
+  command.set_footer("Example:\n  INFERNO_LOG=info model-generate model.gguf \"Once upon a time\" 16");
   return [options] {
     const Result<int> code = run(*options);
     return code ? *code : fail(code.error());

@@ -29,49 +29,52 @@ std::string option_name(DType dtype) {
 
 }  // namespace
 
-void add_kv_type_option(CLI::App& app, ModelOptions& options) {
+void add_kv_type_option(Command command, ModelOptions& options) {
   std::vector<std::string> names;
   for (const DType dtype : kv::kTypes) names.push_back(option_name(dtype));
-  app.add_option("--kv-type", options.kv_type,
-                 "How the cache stores keys and values: f16; f32 (exact); bf16 (f32's range); q8_0 (half of "
-                 "f16's memory)")
-      ->check(one_of(std::move(names)))
-      ->capture_default_str()
-      ->type_name("TYPE");
+  command
+      .add_option("--kv-type", options.kv_type,
+                  "How the cache stores keys and values: f16; f32 (exact); bf16 (f32's range); q8_0 (half of "
+                  "f16's memory)")
+      .check(one_of(std::move(names)))
+      .show_default()
+      .value_name("TYPE");
 }
 
-CLI::Option* add_repack_cache_option(CLI::App& app, ModelOptions& options, const std::string& description) {
+Option add_repack_cache_option(Command command, ModelOptions& options, const std::string& description) {
   // A flag, so that `--repack-cache MODEL` leaves the model alone: a folder comes as --repack-cache=FOLDER
   // only.
-  return app.add_flag("--repack-cache{auto}", options.repack_cache,
-                      description +
-                          "; --repack-cache=FOLDER says where, else $XDG_CACHE_HOME/inferno or "
-                          "~/.cache/inferno");
+  return command.add_flag("--repack-cache{auto}", options.repack_cache,
+                          description +
+                              "; --repack-cache=FOLDER says where, else $XDG_CACHE_HOME/inferno or "
+                              "~/.cache/inferno");
 }
 
-void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv) {
+void add_model_options(Command command, ModelOptions& options, bool with_kv) {
   const auto backends = backend::backend_names();
-  app.add_option("--backend", options.backend, fmt::format("What computes: {}", fmt::join(backends, ", ")))
-      ->check(one_of({backends.begin(), backends.end()}))
-      ->capture_default_str()
-      ->type_name("NAME");
-  app.add_option("--threads", options.threads,
-                 "Threads of --backend parallel; without it one for each core that this process may use")
-      ->check(whole_number_from(1, 1024))
-      ->type_name("N");
-  add_kv_type_option(app, options);
-  app.add_flag(
+  command.add_option("--backend", options.backend, fmt::format("What computes: {}", join(backends, ", ")))
+      .check(one_of({backends.begin(), backends.end()}))
+      .show_default()
+      .value_name("NAME");
+  command
+      .add_option("--threads", options.threads,
+                  "Threads of --backend parallel; without it one for each core that this process may use")
+      .check(whole_number_from(1, 1024))
+      .value_name("N");
+  add_kv_type_option(command, options);
+  command.add_flag(
       "--check-tensors,!--no-check-tensors", options.check_tensors,
       "Refuse weights that are NaN or infinite; without either, files below 1 GiB are checked and warned of");
   add_repack_cache_option(
-      app, options,
+      command, options,
       "Keep repacked weights in a file, so that the model's next start finds them; none of "
       "the demo model, of synthetic models and with --backend scalar");
   if (!with_kv) return;
   // A flag, so that `--kv PROMPT` leaves the prompt alone: a value comes as --kv=basic only.
-  auto* kv = app.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
-  app.add_flag("--no-kv", options.no_kv, "Compute the whole sequence anew for every token: the baseline")
-      ->excludes(kv);
+  const Option kv =
+      command.add_flag("--kv{basic}", options.kv, "Keep keys and values of past tokens (the default)");
+  command.add_flag("--no-kv", options.no_kv, "Compute the whole sequence anew for every token: the baseline")
+      .excludes(kv);
 }
 
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {

@@ -2,10 +2,10 @@
 // with a progress bar.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
+#include "apps/command_line.h"
 #include "base/result.h"
 #include "model/load.h"
 
@@ -22,11 +22,11 @@ struct ModelOptions {
 };
 
 // --kv-type alone.
-void add_kv_type_option(CLI::App& app, ModelOptions& options);
+void add_kv_type_option(Command command, ModelOptions& options);
 // --repack-cache alone.
-CLI::Option* add_repack_cache_option(CLI::App& app, ModelOptions& options, const std::string& description);
+Option add_repack_cache_option(Command command, ModelOptions& options, const std::string& description);
 // --backend, --threads, --kv-type, --check-tensors and --repack-cache; with_kv adds --kv and --no-kv.
-void add_model_options(CLI::App& app, ModelOptions& options, bool with_kv);
+void add_model_options(Command command, ModelOptions& options, bool with_kv);
 
 // By --backend and --threads.
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);

@@ -1,7 +1,7 @@
 // inferno perplexity MODEL TEXT: how well a model predicts a text, and how far that is from another model.
 #include "bench/perplexity.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +14,7 @@
 #include "apps/table.h"
 #include "apps/text_input.h"
 #include "apps/validators.h"
+#include "base/json.h"
 #include "base/text.h"
 
 namespace inferno::apps {
@@ -54,7 +55,7 @@ std::string text_report(const bench::PerplexityReport& report) {
                             report.context, report.tokens_per_second());
 }
 
-nlohmann::ordered_json divergence_json(const std::string& base, const bench::Divergence& divergence) {
+Json divergence_json(const std::string& base, const bench::Divergence& divergence) {
   const bench::Mean mean = divergence.mean();
   return {{"base", base},
           {"base_perplexity", divergence.base.value()},
@@ -68,20 +69,20 @@ nlohmann::ordered_json divergence_json(const std::string& base, const bench::Div
 
 std::string json_report(const Options& options, const std::string& backend,
                         const bench::PerplexityReport& report) {
-  nlohmann::ordered_json json = {{"model", options.model_path},
-                                 {"text", options.text_path},
-                                 {"backend", backend},
-                                 {"kv_type", options.model.kv_type},
-                                 {"context", report.context},
-                                 {"n_chunks", report.n_chunks},
-                                 {"n_scored", report.perplexity.nll.n},
-                                 {"mean_nll", report.perplexity.nll.value},
-                                 {"perplexity", report.perplexity.value()},
-                                 {"perplexity_error", report.perplexity.error()},
-                                 {"seconds", report.seconds},
-                                 {"tokens_per_second", report.tokens_per_second()}};
+  Json json = {{"model", options.model_path},
+               {"text", options.text_path},
+               {"backend", backend},
+               {"kv_type", options.model.kv_type},
+               {"context", report.context},
+               {"n_chunks", report.n_chunks},
+               {"n_scored", report.perplexity.nll.n},
+               {"mean_nll", report.perplexity.nll.value},
+               {"perplexity", report.perplexity.value()},
+               {"perplexity_error", report.perplexity.error()},
+               {"seconds", report.seconds},
+               {"tokens_per_second", report.tokens_per_second()}};
   if (report.divergence) json["divergence"] = divergence_json(options.base_path, *report.divergence);
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 Result<int> run(const Options& options) {
@@ -123,28 +124,31 @@ Result<int> run(const Options& options) {
 
 }  // namespace
 
-Run setup_perplexity(CLI::App& app) {
+Run setup_perplexity(Command command) {
   auto options = std::make_shared<Options>();
-  app.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
-      ->required()
-      ->type_name("");
-  app.add_option("TEXT", options->text_path, "The file whose text is to be predicted; - is standard input")
-      ->required()
-      ->type_name("");
-  app.add_option("--ctx", options->context,
-                 "Tokens of a chunk (default: 512, or the model's context if less)")
-      ->check(whole_number_from(4, 1 << 24))
-      ->type_name("N");
-  app.add_option("--chunks", options->max_chunks, "Measure this many chunks only (default: all)")
-      ->check(whole_number_from(1, 1 << 24))
-      ->type_name("N");
-  app.add_option("--kl-base", options->base_path,
-                 "Measure this model on the same chunks too, and the KL divergence from it")
-      ->check(not_empty())
-      ->type_name("MODEL");
-  app.add_flag("--json", options->json, "Print one JSON object");
-  add_model_options(app, options->model, false);
-  app.footer(
+  command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
+      .required()
+      .value_name("");
+  command
+      .add_option("TEXT", options->text_path, "The file whose text is to be predicted; - is standard input")
+      .required()
+      .value_name("");
+  command
+      .add_option("--ctx", options->context,
+                  "Tokens of a chunk (default: 512, or the model's context if less)")
+      .check(whole_number_from(4, 1 << 24))
+      .value_name("N");
+  command.add_option("--chunks", options->max_chunks, "Measure this many chunks only (default: all)")
+      .check(whole_number_from(1, 1 << 24))
+      .value_name("N");
+  command
+      .add_option("--kl-base", options->base_path,
+                  "Measure this model on the same chunks too, and the KL divergence from it")
+      .check(not_empty())
+      .value_name("MODEL");
+  command.add_flag("--json", options->json, "Print one JSON object");
+  add_model_options(command, options->model, false);
+  command.set_footer(
       "The text is cut into chunks; the second half of each is scored, so that every prediction has seen at\n"
       "least half a chunk. Perplexity is e to the mean of -log(probability of the token that came).\n\n"
       "Examples:\n"

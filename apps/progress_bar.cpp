@@ -1,6 +1,6 @@
 #include "apps/progress_bar.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>

@@ -1,6 +1,5 @@
 // inferno quantize IN OUT TYPE: a model's file with its weights in another format.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <map>
@@ -14,6 +13,7 @@
 #include "apps/signals.h"
 #include "apps/table.h"
 #include "apps/validators.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "quantize/quantize_file.h"
 
@@ -124,15 +124,15 @@ std::string text_report(const Arguments& arguments, const quantize::FileType& fi
 std::string json_report(const Arguments& arguments, const quantize::FileType& file_type,
                         const quantize::Report& report, double seconds) {
   const Total total = total_of(report);
-  nlohmann::ordered_json json = {{"input", arguments.input},
-                                 {"output", arguments.output},
-                                 {"type", file_type.name},
-                                 {"bytes_before", report.bytes_before},
-                                 {"bytes_after", report.bytes_after},
-                                 {"bits_per_weight", total.bits_per_weight()},
-                                 {"relative_rmse", total.distance.relative_rmse()},
-                                 {"seconds", seconds},
-                                 {"tensors", nlohmann::ordered_json::array()}};
+  Json json = {{"input", arguments.input},
+               {"output", arguments.output},
+               {"type", file_type.name},
+               {"bytes_before", report.bytes_before},
+               {"bytes_after", report.bytes_after},
+               {"bits_per_weight", total.bits_per_weight()},
+               {"relative_rmse", total.distance.relative_rmse()},
+               {"seconds", seconds},
+               {"tensors", Json::array()}};
   for (const quantize::QuantizedTensor& tensor : report.tensors) {
     json["tensors"].push_back({{"name", tensor.name},
                                {"shape", tensor.shape},
@@ -144,7 +144,7 @@ std::string json_report(const Arguments& arguments, const quantize::FileType& fi
                                {"bytes_after", tensor.bytes_after},
                                {"relative_rmse", tensor.distance.relative_rmse()}});
   }
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 // The exit code.
@@ -173,26 +173,28 @@ Result<int> run(const Arguments& arguments) {
 std::string type_names() {
   std::vector<std::string_view> names;
   for (const quantize::FileType& file_type : quantize::file_types()) names.push_back(file_type.name);
-  return fmt::format("{}", fmt::join(names, ", "));
+  return join(names, ", ");
 }
 
 }  // namespace
 
-Run setup_quantize(CLI::App& app) {
+Run setup_quantize(Command command) {
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("IN", arguments->input,
-                 "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
-      ->required()
-      ->type_name("");
-  app.add_option("OUT", arguments->output, "The .gguf file to write")->required()->type_name("");
-  app.add_option("TYPE", arguments->type, "One of " + type_names())->required()->type_name("");
-  app.add_option("--threads", arguments->threads,
-                 "Without it one for each CPU; the file is the same with any")
-      ->check(whole_number_from(1, 1024))
-      ->type_name("N");
-  app.add_flag("--verbose", arguments->verbose, "A row for each tensor too");
-  app.add_flag("--json", arguments->json, "Print one JSON object, a row for each tensor included");
-  app.footer(
+  command
+      .add_option("IN", arguments->input,
+                  "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
+      .required()
+      .value_name("");
+  command.add_option("OUT", arguments->output, "The .gguf file to write").required().value_name("");
+  command.add_option("TYPE", arguments->type, "One of " + type_names()).required().value_name("");
+  command
+      .add_option("--threads", arguments->threads,
+                  "Without it one for each CPU; the file is the same with any")
+      .check(whole_number_from(1, 1024))
+      .value_name("N");
+  command.add_flag("--verbose", arguments->verbose, "A row for each tensor too");
+  command.add_flag("--json", arguments->json, "Print one JSON object, a row for each tensor included");
+  command.set_footer(
       "A format gives all matrices that format. Q3_K_M, Q4_K_S, Q4_K_M, Q5_K_S and Q5_K_M are the mixes "
       "known\n"
       "by these names: the head in Q6_K, and some attn_v, ffn_down and attn_output in more bits than the "

@@ -8,9 +8,9 @@
 
 namespace inferno::apps {
 
-void add_sampling_options(CLI::App& app, sampling::SamplingParams& params) {
-  const auto add = [&](const char* name, auto& value, const CLI::Validator& check, const char* description) {
-    app.add_option(name, value, description)->check(check)->capture_default_str();
+void add_sampling_options(Command command, sampling::SamplingParams& params) {
+  const auto add = [&](const char* name, auto& value, const Check& check, const char* description) {
+    command.add_option(name, value, description).check(check).show_default();
   };
   add("-t,--temperature", params.temperature, number(), "0 takes the likeliest token, more is more varied");
   add("--top-k", params.top_k, whole_number(), "Draw from the k likeliest tokens; 0 keeps all");

@@ -1,15 +1,14 @@
 // The options of every command that samples.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include "apps/command_line.h"
 #include "base/result.h"
 #include "sampling/sampler.h"
 
 namespace inferno::apps {
 
 // --temperature, --top-k, --top-p, --min-p, --repetition-penalty, --seed.
-void add_sampling_options(CLI::App& app, sampling::SamplingParams& params);
+void add_sampling_options(Command command, sampling::SamplingParams& params);
 
 // As sampling::validate; the error names the option.
 Status check_sampling(const sampling::SamplingParams& params);

@@ -1,6 +1,6 @@
 // inferno synthesize SPEC OUT.gguf: a model of a known shape with random weights, as a file for other
 // engines.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <chrono>
 #include <memory>
@@ -49,14 +49,15 @@ std::string preset_lines() {
 
 }  // namespace
 
-Run setup_synthesize(CLI::App& app) {
+Run setup_synthesize(Command command) {
   const auto options = std::make_shared<Options>();
-  app.add_option("SPEC", options->spec,
-                 "synthetic:PRESET[:TYPE[:SEED]], which stands for a model elsewhere too")
-      ->required()
-      ->type_name("");
-  app.add_option("OUT", options->output, "The .gguf file to write")->required()->type_name("");
-  app.footer(
+  command
+      .add_option("SPEC", options->spec,
+                  "synthetic:PRESET[:TYPE[:SEED]], which stands for a model elsewhere too")
+      .required()
+      .value_name("");
+  command.add_option("OUT", options->output, "The .gguf file to write").required().value_name("");
+  command.set_footer(
       fmt::format("Presets:\n"
                   "{}"
                   "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them\n"

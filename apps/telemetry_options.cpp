@@ -39,11 +39,13 @@ Status write(const TelemetryOptions& options) {
 
 }  // namespace
 
-void add_telemetry_options(CLI::App& app, TelemetryOptions& options) {
-  app.add_option("--trace", options.trace_path, "Write every timed step for a trace viewer (ui.perfetto.dev)")
-      ->type_name("FILE");
-  app.add_option("--telemetry-csv", options.csv_path, "Write every timed step as stage,elapsed_us")
-      ->type_name("FILE");
+void add_telemetry_options(Command command, TelemetryOptions& options) {
+  command
+      .add_option("--trace", options.trace_path,
+                  "Write every timed step for a trace viewer (ui.perfetto.dev)")
+      .value_name("FILE");
+  command.add_option("--telemetry-csv", options.csv_path, "Write every timed step as stage,elapsed_us")
+      .value_name("FILE");
 }
 
 Result<int> with_telemetry(const TelemetryOptions& options, const std::function<Result<int>()>& command) {

@@ -1,10 +1,10 @@
 // --trace and --telemetry-csv: what a command records while it runs, and where that is written.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 
+#include "apps/command_line.h"
 #include "base/result.h"
 
 namespace inferno::apps {
@@ -15,7 +15,7 @@ struct TelemetryOptions {
   std::string csv_path;
 };
 
-void add_telemetry_options(CLI::App& app, TelemetryOptions& options);
+void add_telemetry_options(Command command, TelemetryOptions& options);
 
 // Runs a command with telemetry on, if a path or INFENG_ENABLE_TELEMETRY asks for it, and then writes the
 // files, and the stages by total time to the log (debug); after Ctrl-C too, but not after an error. Paths

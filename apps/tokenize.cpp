@@ -1,6 +1,5 @@
 // inferno tokenize: text to token ids, with any GGUF that has a tokenizer, vocabulary-only files too.
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "tokenizer/tokenizer.h"
 
@@ -29,7 +29,7 @@ struct TokenizeArguments {
 // quote() escapes them without the quotes); text, what the ids decode to.
 std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int32_t>& ids,
                     const std::string& decoded) {
-  nlohmann::ordered_json object;
+  Json object;
   object["ids"] = ids;
   object["pieces"] = nlohmann::json::array();
   for (const int32_t id : ids) {
@@ -38,8 +38,7 @@ std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int
   }
   object["n_tokens"] = ids.size();
   object["text"] = decoded;
-  // Bytes of the text that are not UTF-8 cannot stand in JSON: each such run becomes U+FFFD.
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_text(object) + "\n";
 }
 
 Status tokenize(const TokenizeArguments& arguments) {
@@ -58,36 +57,38 @@ Status tokenize(const TokenizeArguments& arguments) {
     TRY_ASSIGN(const std::string decoded, tokenizer->decode(ids));
     write_stdout(as_json(*tokenizer, ids, decoded));
   } else {
-    write_stdout(fmt::format("{}\n", fmt::join(ids, " ")));
+    write_stdout(fmt::format("{}\n", join(ids, " ")));
   }
   return {};
 }
 
 }  // namespace
 
-Run setup_tokenize(CLI::App& app) {
+Run setup_tokenize(Command command) {
   const auto arguments = std::make_shared<TokenizeArguments>();
-  app.add_option("MODEL", arguments->model,
-                 "A GGUF file, its vocabulary is enough; or synthetic:PRESET[:TYPE]")
-      ->required()
-      ->type_name("");
-  auto* text = app.add_option("TEXT", arguments->text, "The text")->type_name("");
-  auto* file =
-      app.add_option("--file", arguments->text_file, "Read the text from this file; - is standard input");
-  file->type_name("FILE");
-  text->excludes(file);
-  app.add_flag("--no-bos", arguments->no_bos, "Add no BOS (nor EOS) id, even where the model asks for it");
-  app.add_flag("--no-parse-special", arguments->no_parse_special,
-               "Treat special tokens spelled in the text as plain text");
-  app.add_flag("--no-special", arguments->no_special, "Both --no-bos and --no-parse-special");
-  app.add_flag("--json", arguments->json, "Print one JSON object: ids, pieces, n_tokens, text");
-  app.footer(
+  command
+      .add_option("MODEL", arguments->model,
+                  "A GGUF file, its vocabulary is enough; or synthetic:PRESET[:TYPE]")
+      .required()
+      .value_name("");
+  const Option text = command.add_option("TEXT", arguments->text, "The text").value_name("");
+  const Option file =
+      command.add_option("--file", arguments->text_file, "Read the text from this file; - is standard input")
+          .value_name("FILE")
+          .excludes(text);
+  command.add_flag("--no-bos", arguments->no_bos,
+                   "Add no BOS (nor EOS) id, even where the model asks for it");
+  command.add_flag("--no-parse-special", arguments->no_parse_special,
+                   "Treat special tokens spelled in the text as plain text");
+  command.add_flag("--no-special", arguments->no_special, "Both --no-bos and --no-parse-special");
+  command.add_flag("--json", arguments->json, "Print one JSON object: ids, pieces, n_tokens, text");
+  command.set_footer(
       "Examples:\n"
       "  inferno tokenize model.gguf \"Once upon a time\"\n"
       "  inferno tokenize model.gguf --file prompt.txt --no-special\n"
       "  echo -n Hello | inferno tokenize model.gguf --file - --json");
   return [arguments, text, file] {
-    if (text->count() == 0 && file->count() == 0) {
+    if (!text.is_given() && !file.is_given()) {
       return fail({ErrorCode::kInvalidArgument, "no text: give it as TEXT or with --file"});
     }
     if (Status status = tokenize(*arguments); !status) return fail(status.error());

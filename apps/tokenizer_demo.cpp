@@ -1,5 +1,5 @@
 // tokenizer-demo: a text as its tokens, one on a line, and the way back.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <memory>
 
@@ -60,17 +60,17 @@ Status show(const std::string& path, const std::string& text) {
 
 }  // namespace
 
-Run setup_tokenizer_demo(CLI::App& app) {
+Run setup_tokenizer_demo(Command command) {
   struct Arguments {
     std::string model;
     std::string text = "Hello, world!";
   };
   const auto arguments = std::make_shared<Arguments>();
-  app.add_option("FILE", arguments->model, "A GGUF file; its vocabulary is enough")
-      ->required()
-      ->type_name("");
-  app.add_option("TEXT", arguments->text, "The text")->capture_default_str()->type_name("");
-  app.footer("Example:\n  tokenizer-demo model.gguf \"Once upon a time\"");
+  command.add_option("FILE", arguments->model, "A GGUF file; its vocabulary is enough")
+      .required()
+      .value_name("");
+  command.add_option("TEXT", arguments->text, "The text").show_default().value_name("");
+  command.set_footer("Example:\n  tokenizer-demo model.gguf \"Once upon a time\"");
   return [arguments] {
     if (Status status = show(arguments->model, arguments->text); !status) return fail(status.error());
     return finish_stdout();

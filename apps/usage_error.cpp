@@ -1,5 +1,6 @@
 #include "apps/usage_error.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <vector>
 

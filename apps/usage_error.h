@@ -1,8 +1,12 @@
 // What is said when a command line cannot be understood.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
 
 namespace inferno::apps {
 

@@ -1,6 +1,5 @@
 #include "backend/ceilings.h"
 
-#include <fmt/chrono.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -161,7 +160,7 @@ Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& i
     TRY(measure_peak(*isa, "fp16", own.fp16, cpus, ceilings));
     TRY(measure_peak(*isa, "int8", own.int8, cpus, ceilings));
   }
-  ceilings.measured_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  ceilings.measured_at = utc_time(std::time(nullptr));
   return ceilings;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
@@ -10,8 +11,6 @@
 
 namespace inferno::backend {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
 
@@ -115,22 +114,21 @@ std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey
   const auto file = MappedFile::open(path);
   if (!file || (*file)->bytes().size() > kMaxFileBytes) return std::nullopt;
   const auto bytes = (*file)->bytes();
-  const auto* text = reinterpret_cast<const char*>(bytes.data());
-  const Json json = Json::parse(text, text + bytes.size(), nullptr, /*allow_exceptions=*/false);
-  if (member(json, "key") != key_json(key)) return std::nullopt;
-  return parse_ceilings(member(json, "ceilings"), key.threads);
+  const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!json || member(*json, "key") != key_json(key)) return std::nullopt;
+  return parse_ceilings(member(*json, "ceilings"), key.threads);
 }
 
 Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings) {
   if (key.boot_id.empty()) return {};
   TRY(make_cache_folder(std::filesystem::path(path).parent_path().string()));
   const Json json = {{"key", key_json(key)}, {"ceilings", ceilings_json(ceilings)}};
-  const std::string text = json.dump(1) + "\n";
+  const std::string text = json_text(json, 1) + "\n";
   return write_file_atomically(
       path, [&](const AppendFn& append) { return append(std::as_bytes(std::span<const char>(text))); });
 }
 
-nlohmann::ordered_json ceilings_json(const Ceilings& ceilings) {
+Json ceilings_json(const Ceilings& ceilings) {
   Json peaks = Json::array();
   for (const Ceilings::Peak& peak : ceilings.peaks) {
     peaks.push_back(

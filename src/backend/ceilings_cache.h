@@ -1,12 +1,12 @@
 // Ceilings that an earlier run since the machine's start has measured, in a small JSON file.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "backend/backend.h"
+#include "base/json.h"
 #include "base/result.h"
 
 namespace inferno::backend {
@@ -40,6 +40,6 @@ Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceil
 
 // {"measured_at", "clock_ghz", "steadiness", "read_gb_per_s": [with 1, 2, … threads],
 //  "peaks": [{"arithmetic", "isa", "threads", "gops"}]}
-nlohmann::ordered_json ceilings_json(const Ceilings& ceilings);
+Json ceilings_json(const Ceilings& ceilings);
 
 }  // namespace inferno::backend

@@ -45,7 +45,7 @@ Result<std::shared_ptr<Backend>> create_backend(std::string_view name, const Bac
     if (entry.name == name) return entry.create(options);
   }
   return make_error(ErrorCode::kInvalidArgument, "--backend: expected one of {}, found {}",
-                    fmt::join(backend_names(), ", "), quote(name));
+                    join(backend_names(), ", "), quote(name));
 }
 
 }  // namespace inferno::backend

@@ -2,7 +2,7 @@
 // get a Result). Throws InternalError; thread edges and main() catch it. Stays on in release builds.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <stdexcept>
 #include <string>

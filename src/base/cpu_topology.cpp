@@ -1,6 +1,6 @@
 #include "base/cpu_topology.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 
 #include <algorithm>

@@ -1,13 +1,11 @@
 #include "base/log.h"
 
-#include <fmt/chrono.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <iterator>
 #include <memory>
 #include <mutex>
@@ -172,12 +170,11 @@ void append_field(std::string& line, const Field& field) {
 }
 
 std::string format_event(Level level, std::string_view message, std::initializer_list<Field> fields) {
-  const auto now = std::chrono::time_point_cast<std::chrono::seconds>(std::chrono::system_clock::now());
   std::string line;
   {
     const std::shared_lock lock(state().mutex);
-    line = fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {} {}:", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),
-                       kLevelTags[static_cast<size_t>(level)], state().program);
+    line = fmt::format("{} {} {}:", utc_time(std::time(nullptr)), kLevelTags[static_cast<size_t>(level)],
+                       state().program);
   }
   if (!message.empty()) line += ' ' + escaped(message, message.size());
   for (const Field& field : fields) {

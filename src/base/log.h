@@ -5,7 +5,7 @@
 // Values with spaces, quotes, "=" or control characters are quoted and escaped; so no event can forge a line.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <initializer_list>

@@ -2,7 +2,7 @@
 // those; CHECK (base/check.h) throws for our own mistakes only.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>

@@ -1,6 +1,6 @@
 #include "base/text.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <utf8proc.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ void append_escaped(std::string& out, std::string_view bytes) {
     const Utf8Step step = read_utf8(bytes);
     if (step.kind != Utf8Step::kCharacter) {
       for (const char byte : bytes.substr(0, step.length)) {
-        fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<uint8_t>(byte));
+        out += fmt::format("\\x{:02x}", static_cast<uint8_t>(byte));
       }
     } else {
       switch (step.code_point) {
@@ -105,7 +105,7 @@ void append_escaped(std::string& out, std::string_view bytes) {
           if (is_printable(step.code_point)) {
             out += bytes.substr(0, step.length);
           } else {
-            fmt::format_to(std::back_inserter(out), "\\u{{{:x}}}", step.code_point);
+            out += fmt::format("\\u{{{:x}}}", step.code_point);
           }
       }
     }
@@ -168,6 +168,13 @@ std::string human_bytes(uint64_t bytes) {
     ++unit;
   }
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
+}
+
+std::string utc_time(std::time_t time) {
+  std::tm parts = {};
+  gmtime_r(&time, &parts);
+  char text[sizeof("-2147483648-12-31T23:59:59Z")];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts));
 }
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {

@@ -1,7 +1,11 @@
-// Text for people: escaping bytes of unknown origin, byte counts with units, the nearest of a list of names.
+// Text for people: escaping bytes of unknown origin, lists, byte counts with units, times, the nearest of a
+// list of names.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstdint>
+#include <ctime>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,8 +21,24 @@ std::string quote(std::string_view bytes);
 // message.
 std::string escaped(std::string_view bytes, size_t max_bytes = 80);
 
+// Items with `separator` between them, each as fmt writes it.
+template <class Range>
+std::string join(const Range& items, std::string_view separator) {
+  std::string text;
+  std::string_view before;
+  for (const auto& item : items) {
+    text += before;
+    text += fmt::format("{}", item);
+    before = separator;
+  }
+  return text;
+}
+
 // "639.4 MB", "17.0 KB", "5 bytes" (powers of 1000).
 std::string human_bytes(uint64_t bytes);
+
+// "2026-11-22T04:05:19Z" (RFC 3339).
+std::string utc_time(std::time_t time);
 
 // Whether they are the same but for the case of ASCII letters.
 bool equals_ignoring_case(std::string_view a, std::string_view b);

@@ -1,9 +1,6 @@
 #include "bench/describe.h"
 
-#include <fmt/chrono.h>
-
 #include <algorithm>
-#include <chrono>
 #include <ctime>
 #include <filesystem>
 #include <map>
@@ -55,7 +52,7 @@ Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& opt
   TRY_ASSIGN(setting.ceilings, backend.measure_ceilings());
   setting.engine_version = version();
   setting.git_revision = git_revision();
-  setting.timestamp = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  setting.timestamp = utc_time(std::time(nullptr));
   setting.model_bytes = loaded.model->weights().bytes();
   return setting;
 }

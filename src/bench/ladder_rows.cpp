@@ -1,6 +1,7 @@
 #include "bench/ladder_rows.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/text.h"
@@ -109,7 +110,7 @@ std::string to_json(const Ladder& ladder) {
                {"git_revision", ladder.git_revision},
                {"rungs", Json::array()}};
   for (size_t i = 0; i < ladder.rows.size(); ++i) json["rungs"].push_back(row_json(ladder.rows, i));
-  return dump(json, 1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 Result<Ladder> ladder_from_json(std::string_view text) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "bench/report/markdown_table.h"
@@ -121,10 +122,10 @@ class Comparer {
 
   // llama-bench -o json: an array with an object for each test.
   Result<Speeds> understand(const std::string& text, PeerComparison& comparison) const {
-    const auto json = nlohmann::json::parse(text, nullptr, false);
+    const auto json = parse_json(text);
     Speeds speeds;
-    if (json.is_array()) {
-      for (const auto& test : json) {
+    if (json && json->is_array()) {
+      for (const Json& test : *json) {
         if (!test.is_object()) continue;
         const double speed = number(test, "avg_ts");
         if (number(test, "n_gen") == 0) speeds.prompt = speed;
@@ -139,11 +140,11 @@ class Comparer {
                       escaped(options_.program, 4096), escaped(text, 80));
   }
 
-  static double number(const nlohmann::json& object, const char* key) {
+  static double number(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_number() ? found->get<double>() : 0;
   }
-  static std::string string(const nlohmann::json& object, const char* key) {
+  static std::string string(const Json& object, const char* key) {
     const auto found = object.find(key);
     return found != object.end() && found->is_string() ? found->get<std::string>() : "";
   }

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "engine/engine.h"
 #include "metrics/timeline.h"
 
@@ -196,9 +197,9 @@ void Runner::add_note(ConfigResult& result) const {
   } else if (result.trials.empty()) {
     notes.push_back("not run: --max-seconds was over before its first token");
   } else if (!fewer.empty()) {
-    notes.push_back(fmt::format("--max-seconds left time for {}", fmt::join(fewer, " and ")));
+    notes.push_back(fmt::format("--max-seconds left time for {}", join(fewer, " and ")));
   }
-  result.note = fmt::format("{}", fmt::join(notes, "; "));
+  result.note = join(notes, "; ");
 }
 
 engine::Request Runner::request(const Config& config, const std::vector<int32_t>& ids,

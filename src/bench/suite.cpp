@@ -1,7 +1,5 @@
 #include "bench/suite.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "base/text.h"
@@ -31,7 +29,7 @@ const std::vector<Tier>& tiers() {
 Error unknown(std::string_view what, std::string_view word, const std::vector<std::string_view>& names) {
   const std::string_view nearest = nearest_name(word, names);
   return make_error(ErrorCode::kInvalidArgument, "{}: expected one of {}, found {}{}", what,
-                    fmt::join(names, ", "), quote(word),
+                    join(names, ", "), quote(word),
                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 

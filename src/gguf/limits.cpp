@@ -1,6 +1,6 @@
 #include "gguf/limits.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <bit>

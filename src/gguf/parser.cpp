@@ -22,7 +22,7 @@ constexpr uint64_t kMinTensorInfoBytes = 8 + 1 + 4 + 8 + 4 + 8;
 std::string hex(std::span<const std::byte> bytes) {
   std::string text;
   for (const std::byte b : bytes)
-    fmt::format_to(std::back_inserter(text), "{}{:02x}", text.empty() ? "" : " ", b);
+    text += fmt::format("{}{:02x}", text.empty() ? "" : " ", std::to_integer<unsigned>(b));
   return text;
 }
 

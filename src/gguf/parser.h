@@ -2,7 +2,7 @@
 // entries take once they are known to exist; no count from the file is believed before.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <span>

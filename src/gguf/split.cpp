@@ -1,6 +1,6 @@
 #include "gguf/split.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <string_view>

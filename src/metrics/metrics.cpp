@@ -1,6 +1,6 @@
 #include "metrics/metrics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -57,7 +57,7 @@ std::string Metrics::summary(bool with_passes) const {
       fmt::format(" per_forward_ms: min {:.3f} max {:.3f} mean {:.3f} (n={})\n", *min, *max, mean, ms.size());
   if (!with_passes) return text;
   for (size_t i = 0; i < ms.size(); ++i) {
-    fmt::format_to(std::back_inserter(text), " forward {}: {:.3f} ms\n", i + 1, ms[i]);
+    text += fmt::format(" forward {}: {:.3f} ms\n", i + 1, ms[i]);
   }
   return text;
 }

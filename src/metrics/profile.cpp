@@ -1,6 +1,6 @@
 #include "metrics/profile.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/check.h"
 

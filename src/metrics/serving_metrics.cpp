@@ -1,6 +1,6 @@
 #include "metrics/serving_metrics.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "metrics/telemetry.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 
 #include "base/atomic_file.h"
 #include "base/environment.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "metrics/span_log.h"
 #include "metrics/stats.h"
@@ -40,10 +41,6 @@ int64_t nanoseconds(std::chrono::steady_clock::time_point time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-std::string json_string(std::string_view text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // A field of a CSV row (RFC 4180).
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
@@ -60,7 +57,7 @@ class TextFile {
   template <class... Args>
   Status add(fmt::format_string<Args...> format, Args&&... args) {
     constexpr size_t kPiece = size_t{1} << 16;
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+    text_ += fmt::format(format, std::forward<Args>(args)...);
     return text_.size() < kPiece ? Status() : flush();
   }
   Status flush() {
@@ -88,7 +85,7 @@ Status write_csv_rows(const SpanLog::Snapshot& log, const AppendFn& append) {
 Status write_names(const SpanLog::Snapshot& log, TextFile& file) {
   const auto name = [&](const char* what, int thread, std::string_view text) {
     return file.add(R"({{"ph":"M","pid":{},"tid":{},"name":"{}","args":{{"name":{}}}}})", ::getpid(), thread,
-                    what, json_string(text));
+                    what, json_text(std::string(text)));
   };
   TRY(name("process_name", ::getpid(), "inferno"));
   for (const auto& [thread, text] : log.thread_names) {
@@ -110,7 +107,7 @@ Status write_events(const SpanLog::Snapshot& log, const AppendFn& append) {
     TRY(
         file.add(",\n"
                  R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"name":{}}})",
-                 ::getpid(), span.thread, start, duration, json_string(span.stage)));
+                 ::getpid(), span.thread, start, duration, json_text(std::string(span.stage))));
   }
   if (log.dropped > 0) {
     TRY(

@@ -17,7 +17,7 @@ Error ArchMetadata::refuse(std::string_view suffix, std::string_view expected, s
 
 Result<int64_t> ArchMetadata::size(std::string_view suffix, int64_t max) const {
   TRY_ASSIGN(const int64_t value, file_.meta<int64_t>(key(suffix)));
-  if (value < 1 || value > max) return refuse(suffix, fmt::format("1 to {}", max), fmt::to_string(value));
+  if (value < 1 || value > max) return refuse(suffix, fmt::format("1 to {}", max), std::to_string(value));
   return value;
 }
 
@@ -29,7 +29,7 @@ Result<int64_t> ArchMetadata::size_or(std::string_view suffix, int64_t max, int6
 Result<double> ArchMetadata::number(std::string_view suffix, double low, double high) const {
   TRY_ASSIGN(const double value, file_.meta<double>(key(suffix)));
   if (value < low || value > high) {
-    return refuse(suffix, fmt::format("{} to {}", low, high), fmt::to_string(value));
+    return refuse(suffix, fmt::format("{} to {}", low, high), fmt::format("{}", value));
   }
   return value;
 }
@@ -45,7 +45,7 @@ Status ArchMetadata::check_one_per_layer(std::string_view suffix, int64_t n_laye
   const gguf::Value* value = find(suffix);
   if (value == nullptr || value->count == static_cast<uint64_t>(n_layers)) return {};
   return refuse(suffix, fmt::format("{} elements, one for each layer", n_layers),
-                fmt::to_string(value->count));
+                std::to_string(value->count));
 }
 
 Result<std::vector<int64_t>> ArchMetadata::size_per_layer(std::string_view suffix, int64_t n_layers,

@@ -1,6 +1,6 @@
 #include "model/check_tensors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <array>

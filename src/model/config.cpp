@@ -27,7 +27,7 @@ Result<const ArchRow*> read_arch(const gguf::File& file) {
     return make_error(
         ErrorCode::kInvalidFile,
         "{}: at byte {}: metadata key \"general.architecture\": expected one of {}, found \"{}\"",
-        escaped(file.path(), 4096), file.find("general.architecture")->offset, fmt::join(known, ", "),
+        escaped(file.path(), 4096), file.find("general.architecture")->offset, join(known, ", "),
         escaped(name));
   }
   return arch;
@@ -38,7 +38,7 @@ Status refuse_unsupported(const ArchMetadata& metadata) {
   TRY_ASSIGN(const auto experts, metadata.file().meta_optional<uint64_t>(metadata.key("expert_count")));
   if (experts.value_or(0) != 0) {
     return metadata.refuse("expert_count", "0 (mixture-of-experts models are not supported)",
-                           fmt::to_string(*experts));
+                           std::to_string(*experts));
   }
   TRY_ASSIGN(const auto causal, metadata.file().meta_optional<bool>(metadata.key("attention.causal")));
   if (!causal.value_or(true))
@@ -54,7 +54,7 @@ Status refuse_unsupported(const ArchMetadata& metadata) {
     TRY_ASSIGN(const auto value, metadata.file().meta_optional<double>(metadata.key(suffix)));
     if (value.value_or(neutral) != neutral) {
       return metadata.refuse(suffix, fmt::format("{} (no other is supported)", neutral),
-                             fmt::to_string(*value));
+                             std::to_string(*value));
     }
   }
   return {};
@@ -74,7 +74,7 @@ Status read_layers(const ArchMetadata& metadata, ModelConfig& config) {
     if (heads[i] % kv_heads[i] != 0) {
       return metadata.refuse(kKvHeads,
                              fmt::format("a divisor of the {} query heads of layer {}", heads[i], i),
-                             fmt::to_string(kv_heads[i]));
+                             std::to_string(kv_heads[i]));
     }
     config.layers.push_back({.n_heads = heads[i], .n_kv_heads = kv_heads[i], .hidden_dim = hidden[i]});
   }
@@ -87,20 +87,20 @@ Status read_head_dim(const ArchMetadata& metadata, ModelConfig& config) {
   if (!metadata.has("attention.key_length") && config.dim % n_heads != 0) {
     return metadata.refuse("embedding_length",
                            fmt::format("a multiple of {} heads, as attention.key_length is missing", n_heads),
-                           fmt::to_string(config.dim));
+                           std::to_string(config.dim));
   }
   TRY_ASSIGN(config.head_dim, metadata.size_or("attention.key_length", kMaxDim, config.dim / n_heads));
   TRY_ASSIGN(const int64_t value_length,
              metadata.size_or("attention.value_length", kMaxDim, config.head_dim));
   if (value_length != config.head_dim) {
     return metadata.refuse("attention.value_length", fmt::format("{}, the length of keys", config.head_dim),
-                           fmt::to_string(value_length));
+                           std::to_string(value_length));
   }
   const int64_t max_heads = kMaxDim / config.head_dim;
   if (config.max_heads() > max_heads) {
     return metadata.refuse("attention.head_count",
                            fmt::format("1 to {} heads of {}", max_heads, config.head_dim),
-                           fmt::to_string(config.max_heads()));
+                           std::to_string(config.max_heads()));
   }
   return {};
 }
@@ -124,7 +124,7 @@ Status read_ropes(const ArchMetadata& metadata, ModelConfig& config) {
   if (rotary % 2 != 0 || rotary > config.head_dim) {
     return metadata.refuse("rope.dimension_count",
                            fmt::format("an even number up to the head size {}", config.head_dim),
-                           fmt::to_string(rotary));
+                           std::to_string(rotary));
   }
   config.n_rope_pairs = rotary / 2;
 
@@ -193,7 +193,7 @@ Result<int64_t> read_vocab_size(const ArchMetadata& metadata) {
   TRY_ASSIGN(const int64_t stated, metadata.size_or("vocab_size", INT32_MAX, vocab_size));
   if (stated != vocab_size) {
     return metadata.refuse("vocab_size", fmt::format("{}, the number of tokenizer.ggml.tokens", vocab_size),
-                           fmt::to_string(stated));
+                           std::to_string(stated));
   }
   return vocab_size;
 }

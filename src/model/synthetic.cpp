@@ -1,7 +1,5 @@
 #include "model/synthetic.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -32,7 +30,7 @@ Error unknown_name(std::string_view spec, std::string_view what, std::string_vie
   const std::vector<std::string_view> views(known.begin(), known.end());
   const std::string_view nearest = nearest_name(word, views);
   return make_error(ErrorCode::kInvalidArgument, "{}: {}: expected one of {}, found {}{}",
-                    escaped(spec, 4096), what, fmt::join(known, ", "), quote(word),
+                    escaped(spec, 4096), what, join(known, ", "), quote(word),
                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 

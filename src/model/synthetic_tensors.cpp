@@ -1,6 +1,6 @@
 #include "model/synthetic_tensors.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <functional>
 #include <numeric>

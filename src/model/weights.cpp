@@ -61,11 +61,10 @@ class Loader {
 
   Result<Tensor> find(const std::string& name, std::initializer_list<int64_t> shape) {
     const gguf::TensorInfo* info = file_.find_tensor(name);
-    if (info == nullptr)
-      return refuse(name, fmt::format("shape [{}]", fmt::join(shape, ", ")), "no such tensor");
+    if (info == nullptr) return refuse(name, fmt::format("shape [{}]", join(shape, ", ")), "no such tensor");
     if (!std::equal(shape.begin(), shape.end(), info->tensor.shape.begin(),
                     info->tensor.shape.begin() + info->tensor.n_dims)) {
-      return refuse(name, fmt::format("shape [{}] by the metadata", fmt::join(shape, ", ")),
+      return refuse(name, fmt::format("shape [{}] by the metadata", join(shape, ", ")),
                     info->tensor.shape_string());
     }
     if (!traits(info->tensor.dtype).is_weight) {

@@ -1,7 +1,5 @@
 #include "quantize/file_type.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -127,9 +125,8 @@ Result<FileType> parse_file_type(std::string_view name) {
     names.push_back(file_type.name);
   }
   const std::string_view nearest = nearest_name(name, names);
-  return make_error(ErrorCode::kInvalidArgument, "type: expected one of {}, found {}{}",
-                    fmt::join(names, ", "), quote(name),
-                    nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+  return make_error(ErrorCode::kInvalidArgument, "type: expected one of {}, found {}{}", join(names, ", "),
+                    quote(name), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
 std::vector<DType> tensor_types(const gguf::File& file, const FileType& file_type) {

@@ -1,9 +1,10 @@
 #include "tensor/tensor.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <fmt/core.h>
 
 #include <span>
+
+#include "base/text.h"
 
 namespace inferno {
 
@@ -19,7 +20,7 @@ size_t Tensor::bytes() const {
 }
 
 std::string Tensor::shape_string() const {
-  return fmt::format("[{}]", fmt::join(std::span(shape).first(static_cast<size_t>(n_dims)), ", "));
+  return fmt::format("[{}]", join(std::span(shape).first(static_cast<size_t>(n_dims)), ", "));
 }
 
 }  // namespace inferno

@@ -1,7 +1,7 @@
 // The boundary of the C library: exceptions become error codes, objects become numbers.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <exception>

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/json.h"
 #include "support/raw_gguf.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -34,8 +35,7 @@ TEST(BenchGeneration, WritesTablesAndAReport) {
         "### Where the wall time goes (%)", "| custom |"}) {
     EXPECT_TRUE(contains(finished.out, part)) << part << "\nis not in\n" << finished.out;
   }
-  std::ifstream in(folder / "a" / "b" / "demo_Q8_0_custom_kvcache.json");
-  const auto report = nlohmann::json::parse(in);
+  const auto report = parse_json(read_file(folder / "a" / "b" / "demo_Q8_0_custom_kvcache.json")).value();
   const auto& row = report.at("configs").at(0);
   EXPECT_EQ(row.at("generated_tokens"), 4);
   EXPECT_EQ(row.at("prompt_tokens"), 6);
@@ -50,7 +50,7 @@ TEST(BenchGeneration, TheCacheTypeIsInTheReportAndItsBytesToo) {
     const Finished finished = run_program(
         "inferno", fmt::format("bench generation --no-save --json --kv-type {} {}", type, kShort));
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    return nlohmann::json::parse(finished.out);
+    return parse_json(finished.out).value();
   };
   const auto f16 = report("f16");
   const auto q8_0 = report("q8_0");
@@ -73,7 +73,7 @@ TEST(BenchGeneration, JsonOnStdoutIsTheReport) {
   const Finished finished = run_program(
       "bench-generation", kShort + "--json --no-save --no-kv-cache --temperature 0.8 --top-k 50 --seed 7");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
-  const auto row = nlohmann::json::parse(finished.out).at("configs").at(0);
+  const auto row = parse_json(finished.out).value().at("configs").at(0);
   EXPECT_EQ(row.at("use_kv_cache"), false);
   EXPECT_EQ(row.at("seed"), 7);
   EXPECT_EQ(row.at("top_k"), 50);
@@ -199,7 +199,7 @@ TEST(BenchGeneration, TheHistoryGrowsByALineARun) {
     std::ifstream in(log);
     int lines = 0;
     for (std::string line; std::getline(in, line);) {
-      EXPECT_TRUE(nlohmann::json::accept(line));
+      EXPECT_TRUE(Json::accept(line));
       ++lines;
     }
     EXPECT_EQ(lines, run);
@@ -216,8 +216,7 @@ TEST(BenchLadder, HasARowForEachRungAndASentenceForThoseThatAreNotHere) {
   for (const char* rung : {"scalar", "KV cache", "SIMD", "threads", "quantized", "GPU"}) {
     EXPECT_TRUE(contains(finished.out, std::string("\n| ") + rung)) << rung << "\n" << finished.out;
   }
-  std::ifstream in(output);
-  const auto rungs = nlohmann::json::parse(in).at("rungs");
+  const auto rungs = parse_json(read_file(output)).value().at("rungs");
   ASSERT_EQ(rungs.size(), 6u);
   EXPECT_EQ(rungs[0].at("kv"), "none");
   EXPECT_EQ(rungs[0].at("dtype"), "F32");
@@ -228,7 +227,7 @@ TEST(BenchLadder, HasARowForEachRungAndASentenceForThoseThatAreNotHere) {
   // Four times fewer bytes of weights.
   EXPECT_LT(rungs[4].at("bytes_per_token").get<double>() * 3, rungs[1].at("bytes_per_token").get<double>());
   for (const auto& rung : rungs) {
-    EXPECT_TRUE(!rung.at("absent").is_null() || rung.at("decode_tps") > 0) << rung.dump();
+    EXPECT_TRUE(!rung.at("absent").is_null() || rung.at("decode_tps") > 0) << json_text(rung);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "bench/report/log.h"
 #include "bench/report/report_json.h"
 #include "support/bench_reports.h"
@@ -96,7 +97,7 @@ TEST_F(Bench, ReportMakesAPage) {
   const std::string files =
       report("a.json", 1000) + " " + write("ladder.json", bench::to_json(make_ladder()));
   const Finished made =
-      run_program("inferno", "bench report " + files + " -o " + path("page.html") + " --log " + log);
+      run_program("inferno", "bench report --log " + log + " " + files + " -o " + path("page.html"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_EQ(made.out, "");
   EXPECT_NE(made.err.find("log.jsonl:2: expected JSON"), std::string::npos) << made.err;
@@ -122,7 +123,7 @@ TEST_F(Bench, ReportMakesTables) {
   const std::string before = report("before.json", 2000);
   const std::string ladder = write("ladder.json", bench::to_json(make_ladder()));
   const Finished made = run_program(
-      "inferno", "bench report " + now + " " + ladder + " -o " + path("tables.md") + " --previous " + before);
+      "inferno", "bench report --previous " + before + " " + now + " " + ladder + " -o " + path("tables.md"));
   EXPECT_EQ(made.exit_code, 0) << made.err;
   const std::string tables = read_file(path("tables.md"));
   EXPECT_NE(tables.find("### E2E throughput (tok/s)"), std::string::npos);
@@ -168,7 +169,7 @@ TEST_F(Bench, SpeculationHasARowForEachText) {
   const Finished table = run_program("inferno", arguments + "32");
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_NE(table.out.find("tale.txt"), std::string::npos) << table.out;
-  const auto json = nlohmann::json::parse(run_program("inferno", arguments + "32 --json").out);
+  const auto json = parse_json(run_program("inferno", arguments + "32 --json").out).value();
   ASSERT_EQ(json["texts"].size(), 2u);
   EXPECT_EQ(json["texts"][0]["passes"].get<int>() + json["texts"][0]["accepted"].get<int>(), 32);
   const Finished too_short = run_program("inferno", arguments + "5000");

@@ -7,13 +7,12 @@
 #include <string>
 
 #include "apps/ceilings_text.h"
+#include "base/json.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
 namespace inferno::test {
 namespace {
-
-using Json = nlohmann::json;
 
 class CeilingsCommand : public testing::Test {
  protected:
@@ -61,17 +60,17 @@ void expect_lined_up(const std::string& out, const std::string& head) {
 }
 
 TEST_F(CeilingsCommand, MeasuresOnceForEachChoiceOfIsas) {
-  const Json forced = Json::parse(ceilings("--json", "INFERNO_FORCE_ISA=generic").out);
+  const Json forced = parse_json(ceilings("--json", "INFERNO_FORCE_ISA=generic").out).value();
   expect_positive_figures(forced);
   EXPECT_EQ(forced["isa"], "generic");
   EXPECT_EQ(forced["cached"], false);
   for (const Json& peak : forced["peaks"]) EXPECT_EQ(peak["isa"], "generic");
 
   // The best ISA's figures are others, unless it is the same one.
-  Json first = Json::parse(ceilings("--json").out);
+  Json first = parse_json(ceilings("--json").out).value();
   expect_positive_figures(first);
   EXPECT_EQ(first["cached"], first["isa"] == "generic");
-  Json second = Json::parse(ceilings("--json").out);
+  Json second = parse_json(ceilings("--json").out).value();
   EXPECT_EQ(second["cached"], true);
   first.erase("cached");
   second.erase("cached");
@@ -89,9 +88,9 @@ TEST_F(CeilingsCommand, MeasuresOnceForEachChoiceOfIsas) {
 TEST_F(CeilingsCommand, MeasuresAnewWhenAsked) {
   const std::string generic = "INFERNO_FORCE_ISA=generic ";
   ASSERT_EQ(ceilings("", generic).exit_code, 0);
-  EXPECT_EQ(Json::parse(ceilings("--json", generic).out)["cached"], true);
-  EXPECT_EQ(Json::parse(ceilings("--json --fresh", generic).out)["cached"], false);
-  EXPECT_EQ(Json::parse(ceilings("--json", generic + "INFERNO_CEILINGS=fresh").out)["cached"], false);
+  EXPECT_EQ(parse_json(ceilings("--json", generic).out).value()["cached"], true);
+  EXPECT_EQ(parse_json(ceilings("--json --fresh", generic).out).value()["cached"], false);
+  EXPECT_EQ(parse_json(ceilings("--json", generic + "INFERNO_CEILINGS=fresh").out).value()["cached"], false);
 }
 
 TEST_F(CeilingsCommand, AnAbsentIsaOrAWrongValueIsUsage) {
@@ -114,7 +113,7 @@ TEST_F(CeilingsCommand, AFolderThatCannotBeWrittenIsNoError) {
   const Finished finished = ceilings("--json", "INFERNO_FORCE_ISA=generic");
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_EQ(finished.err, "");
-  EXPECT_EQ(Json::parse(finished.out)["cached"], false);
+  EXPECT_EQ(parse_json(finished.out).value()["cached"], false);
 }
 
 TEST(CeilingsText, SaysWhyThereIsNoReadBandwidthWhereMemoryIsScarce) {

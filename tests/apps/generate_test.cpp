@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "models/demo/demo_model.h"
 #include "support/raw_gguf.h"
 #include "support/run_program.h"
@@ -39,11 +40,11 @@ std::string text_of(const std::string& arguments, const std::string& input = "")
   return finished.out.substr(0, finished.out.size() - 1);
 }
 
-nlohmann::json json_of(const std::string& arguments) {
+Json json_of(const std::string& arguments) {
   const Finished finished = generate("--json " + arguments);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(finished.err, "");
-  return nlohmann::json::parse(finished.out);
+  return parse_json(finished.out).value();
 }
 
 // One line on stderr, nothing on stdout.
@@ -151,8 +152,8 @@ TEST(GenerateCommand, MetricsOfNothingAreEmDashes) {
 
 TEST(GenerateCommand, JsonIsOneObject) {
   const auto json = json_of("--prompt-ids 542,495,258,420 -n 3");
-  EXPECT_EQ(json["prompt_ids"], nlohmann::json({542, 495, 258, 420}));
-  EXPECT_EQ(json["generated_ids"], nlohmann::json({44, 373, 293}));
+  EXPECT_EQ(json["prompt_ids"], Json({542, 495, 258, 420}));
+  EXPECT_EQ(json["generated_ids"], Json({44, 373, 293}));
   EXPECT_EQ(json["text"], ", there was");
   EXPECT_EQ(json["finish_reason"], "length");
   EXPECT_EQ(json["metrics"]["per_forward_ms"].size(), 3u);

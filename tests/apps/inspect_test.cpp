@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "gguf/writer.h"
 #include "support/raw_gguf.h"
 #include "support/run_program.h"
@@ -93,7 +94,7 @@ TEST_F(Inspect, FullShowsEverything) {
 TEST_F(Inspect, JsonHoldsEverything) {
   const Finished finished = run_program("gguf-inspect", "--json " + path_);
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  const auto json = nlohmann::json::parse(finished.out);
+  const auto json = parse_json(finished.out).value();
   EXPECT_EQ(json["version"], 3);
   EXPECT_EQ(json["bytes"], std::filesystem::file_size(path_));
   const auto& metadata = json["metadata"];
@@ -104,7 +105,7 @@ TEST_F(Inspect, JsonHoldsEverything) {
   EXPECT_TRUE(metadata["test.nothing"]["value"].is_null());
   const auto& output = json["tensors"][1];
   EXPECT_EQ(output["name"], "output.weight");
-  EXPECT_EQ(output["shape"], nlohmann::json({4, 64}));
+  EXPECT_EQ(output["shape"], Json({4, 64}));
   EXPECT_EQ(output["bytes"], 272);
   EXPECT_EQ(output["file_offset"], json["data_offset"].get<uint64_t>() + output["offset"].get<uint64_t>());
   EXPECT_EQ(json["totals"].back()["tensors"], 2);
@@ -116,7 +117,7 @@ TEST_F(Inspect, WarnsOnStderr) {
   EXPECT_EQ(finished.exit_code, 0);
   EXPECT_TRUE(contains(finished.err, "warning:")) << finished.err;
   EXPECT_TRUE(contains(finished.err, "belong to no tensor")) << finished.err;
-  const auto json = nlohmann::json::parse(run_program("inferno", "inspect --json " + path_).out);
+  const auto json = parse_json(run_program("inferno", "inspect --json " + path_).out).value();
   EXPECT_EQ(json["warnings"].size(), 1u);
 }
 

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -53,7 +54,7 @@ TEST_F(PerplexityCommand, JsonAndABaseModel) {
     const Finished finished =
         perplexity(fmt::format("{} {} --json --ctx 128 --chunks 3 {}", kDemo, text_, arguments));
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    return nlohmann::json::parse(finished.out);
+    return parse_json(finished.out).value();
   };
   const auto json = measure("--kl-base " + f32);
   EXPECT_EQ(json["n_scored"], 3 * 63);

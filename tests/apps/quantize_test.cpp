@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -49,7 +50,7 @@ TEST_F(QuantizeCommand, TellsTypesSizesAndErrors) {
 TEST_F(QuantizeCommand, JsonHasARowForEachTensor) {
   const Finished finished = quantize(fmt::format("{} {} q5_0 --json --threads 2", f32(), path("q5.gguf")));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  const auto json = nlohmann::json::parse(finished.out);
+  const auto json = parse_json(finished.out).value();
   EXPECT_EQ(json["type"], "Q5_0");
   EXPECT_EQ(json["bytes_after"], std::filesystem::file_size(path("q5.gguf")));
   EXPECT_NEAR(json["bits_per_weight"].get<double>(), 5.52, 0.01);

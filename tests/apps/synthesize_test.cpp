@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -29,7 +30,7 @@ TEST(SynthesizeCommand, WritesAModelAndSaysSizeAndTime) {
   const auto report = [](const std::string& model) {
     const Finished inspected = run_program("inferno", "inspect --json " + model);
     EXPECT_EQ(inspected.exit_code, 0) << inspected.err;
-    auto json = nlohmann::json::parse(inspected.out);
+    auto json = parse_json(inspected.out).value();
     json.erase("file");
     return json;
   };

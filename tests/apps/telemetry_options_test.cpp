@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/json.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -24,7 +25,7 @@ TEST(TelemetryOptions, WriteTheStepsOfAGeneration) {
       "inferno", "generate Once -n 3 --metrics none --trace " + trace + " --telemetry-csv " + csv);
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   std::set<std::string> stages;
-  for (const nlohmann::json& event : nlohmann::json::parse(read_file(trace))) {
+  for (const Json& event : parse_json(read_file(trace)).value()) {
     if (event["ph"] == "X") stages.insert(event["name"]);
   }
   const std::string rows = read_file(csv);
@@ -73,7 +74,7 @@ TEST(TelemetryOptions, ASignalLeavesWhatWasRecorded) {
   program.send(SIGINT);
   const Finished finished = program.finish();
   EXPECT_EQ(finished.exit_code, 130) << finished.err;
-  EXPECT_GT(nlohmann::json::parse(read_file(trace)).size(), 40u);
+  EXPECT_GT(parse_json(read_file(trace)).value().size(), 40u);
 }
 
 TEST(TelemetryOptions, TheEnvironmentAsksForTheNotesFile) {

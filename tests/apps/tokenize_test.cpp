@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/json.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 #include "support/tiny_vocabulary.h"
@@ -56,7 +57,7 @@ TEST_F(Tokenize, ReadsTheTextFromAFileOrStandardInput) {
 }
 
 TEST_F(Tokenize, PrintsOneJsonObject) {
-  const auto object = nlohmann::json::parse(tokenize("--json --file -", "hello\xFF").out);
+  const auto object = parse_json(tokenize("--json --file -", "hello\xFF").out).value();
   EXPECT_EQ(object["ids"], (std::vector<int32_t>{ids_[0], ids_[1], 258}));
   EXPECT_EQ(object["pieces"], (std::vector<std::string>{"<s>", " hello", "\\xff"}));
   EXPECT_EQ(object["n_tokens"], 3);

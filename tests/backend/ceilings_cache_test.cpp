@@ -7,13 +7,13 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "support/shared_data.h"
 
 namespace inferno::backend {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 CeilingsKey key() {
   return {"boot-1", "Some CPU", "0.1.0 GNU", {"generic"}, {0, 1}, 2};
@@ -41,9 +41,9 @@ class CeilingsCache : public testing::Test {
       save();
       good_ = test::read_file(path_);
     }
-    Json json = Json::parse(good_);
+    Json json = parse_json(good_).value();
     change(json);
-    write(json.dump());
+    write(json_text(json));
     return load().has_value();
   }
 

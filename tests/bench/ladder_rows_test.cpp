@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "bench/report/html.h"
 #include "support/bench_reports.h"
 
@@ -41,7 +42,7 @@ TEST(LadderRows, SpeedUpOverACutRungIsThatOfTheTokensThatBothGenerated) {
 }
 
 TEST(LadderRows, EveryRungHasTheSameKeys) {
-  const auto rungs = nlohmann::json::parse(bench::to_json(make_ladder())).at("rungs");
+  const auto rungs = parse_json(bench::to_json(make_ladder())).value().at("rungs");
   EXPECT_EQ(rungs[2].size(), rungs[0].size());
   EXPECT_TRUE(rungs[2].at("decode_tps").is_null());
   EXPECT_TRUE(rungs[0].at("absent").is_null());

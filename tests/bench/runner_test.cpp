@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "model/presets.h"
 #include "support/fake_clock.h"
 #include "support/load.h"
@@ -182,7 +183,7 @@ TEST(CacheBytes, ReproduceTheSeedsRows) {
     for (const int64_t tokens : {64 + 64, 256 + 256, 1024 + 64, 1024 + 1024}) {
       mb.push_back(fmt::format("{:.1f}", static_cast<double>(cache_bytes(config, tokens)) / 1e6));
     }
-    EXPECT_EQ(fmt::format("{}", fmt::join(mb, " ")), expected) << name;
+    EXPECT_EQ(join(mb, " "), expected) << name;
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "models/demo/demo_model.h"
 #include "support/load.h"
 #include "support/shared_data.h"
@@ -188,8 +189,7 @@ TEST(PromptLogits, CanBeCancelled) {
 // wide enough, Q8_0 says the same.
 TEST_F(DemoModel, TextGoldens) {
   REQUIRE_SHARED_DATA("demo/text-goldens-f32.json");
-  const auto goldens =
-      nlohmann::json::parse(test::read_file(test::shared_data("demo/text-goldens-f32.json")));
+  const auto goldens = parse_json(test::read_file(test::shared_data("demo/text-goldens-f32.json"))).value();
   int compared = 0;
   for (const auto& golden : goldens["goldens"]) {
     Request prompt = request(golden["prompt"], 32);

@@ -1,7 +1,7 @@
 // Models in several files, and row A13 of the catalogue of bad inputs: shards that do not belong together.
 #include "gguf/split.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <filesystem>
 

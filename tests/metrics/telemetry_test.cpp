@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/json.h"
 #include "support/fake_clock.h"
 #include "support/shared_data.h"
 
@@ -44,11 +45,11 @@ class Telemetry : public ::testing::Test {
     EXPECT_TRUE(status) << status.error().message;
     return test::read_file(path);
   }
-  nlohmann::json trace() {
+  Json trace() {
     const std::string path = (folder_ / "trace.json").string();
     const Status status = write_trace(path);
     EXPECT_TRUE(status) << status.error().message;
-    return nlohmann::json::parse(test::read_file(path));
+    return parse_json(test::read_file(path)).value();
   }
 
   test::FakeClock clock_;
@@ -120,7 +121,7 @@ TEST_F(Telemetry, SpansInTicksAreWrittenInMicrosecondsOfTheSteadyClock) {
     std::this_thread::sleep_for(3ms);
   }
   const auto end = steady_clock().now();
-  const nlohmann::json events = trace();
+  const Json events = trace();
   const double start_us = events[events.size() - 1]["ts"], duration_us = events[events.size() - 1]["dur"];
   EXPECT_EQ(events[events.size() - 1]["name"], "inside");
   EXPECT_EQ(events[events.size() - 2]["name"], "before");
@@ -190,7 +191,7 @@ TEST_F(Telemetry, SpansOfAThreadThatRunsAreFlushedOnce) {
 TEST_F(Telemetry, BeyondTheLimitSpansAreCountedAsDropped) {
   set_max_spans(300);
   for (int i = 0; i < 1000; ++i) span("stage", 1us);
-  const nlohmann::json events = trace();
+  const Json events = trace();
   EXPECT_EQ(events.back()["name"], "700 spans dropped");
   EXPECT_EQ(events.back()["ph"], "i");
   EXPECT_EQ(usage().spans, 300u);
@@ -219,14 +220,14 @@ TEST_F(Telemetry, TheTraceHoldsTheSameSpansNested) {
     clock_.advance(10us);
     span("inner", 5500ns);
   }
-  const nlohmann::json events = trace();
+  const Json events = trace();
   ASSERT_TRUE(events.is_array());
-  std::map<std::string, nlohmann::json> spans;
-  std::map<std::string, nlohmann::json> names;
-  for (const nlohmann::json& event : events) (event["ph"] == "X" ? spans : names)[event["name"]] = event;
+  std::map<std::string, Json> spans;
+  std::map<std::string, Json> names;
+  for (const Json& event : events) (event["ph"] == "X" ? spans : names)[event["name"]] = event;
   ASSERT_EQ(spans.size(), 2u);
-  const nlohmann::json& outer = spans["outer"];
-  const nlohmann::json& inner = spans["inner"];
+  const Json& outer = spans["outer"];
+  const Json& inner = spans["inner"];
   EXPECT_EQ(outer["dur"], 15.5);
   EXPECT_EQ(inner["dur"], 5.5);
   EXPECT_EQ(inner["ts"].get<double>() - outer["ts"].get<double>(), 10.0);
@@ -239,7 +240,7 @@ TEST_F(Telemetry, TheTraceHoldsTheSameSpansNested) {
 }
 
 TEST_F(Telemetry, AnEmptyTraceIsValidToo) {
-  const nlohmann::json events = trace();
+  const Json events = trace();
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0]["name"], "process_name");
 }

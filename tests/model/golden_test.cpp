@@ -6,6 +6,7 @@
 
 #include "backend/cpu_isa.h"
 #include "base/cpu_features.h"
+#include "base/json.h"
 #include "base/npy.h"
 #include "models/demo/demo_model.h"
 #include "support/compare.h"
@@ -44,7 +45,7 @@ std::vector<int32_t> greedy(const model::LoadedModel& loaded, const std::vector<
   return generated ? generated->ids : std::vector<int32_t>();
 }
 
-void check_case(const nlohmann::json& golden, const std::filesystem::path& folder) {
+void check_case(const Json& golden, const std::filesystem::path& folder) {
   SCOPED_TRACE(golden["model"].get<std::string>());
   const model::LoadedModel loaded = test::load_path((folder / golden["model"].get<std::string>()).string());
 
@@ -79,7 +80,7 @@ double max_cpu_nmse(const model::LoadedModel& loaded, double peer_nmse) {
 }
 
 // The prompt's logits on the CPU backend with every ISA that is here.
-void check_cpu_backend(const nlohmann::json& golden, const std::filesystem::path& folder) {
+void check_cpu_backend(const Json& golden, const std::filesystem::path& folder) {
   const auto exact = npy::read((folder / golden["exact_logits"].get<std::string>()).string());
   ASSERT_TRUE(exact.ok()) << exact.error().message;
   const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
@@ -102,7 +103,7 @@ class Golden : public testing::TestWithParam<std::string> {
     const std::string folder = GetParam().substr(0, GetParam().find('/'));
     const std::string file = GetParam().substr(folder.size() + 1);
     REQUIRE_SHARED_DATA(folder + "/golden.json");
-    const auto goldens = nlohmann::json::parse(test::read_file(test::shared_data(folder + "/golden.json")));
+    const auto goldens = parse_json(test::read_file(test::shared_data(folder + "/golden.json"))).value();
     for (const auto& golden : goldens["cases"]) {
       if (golden["model"] == file) return check(golden, test::shared_data(folder));
     }
@@ -171,7 +172,7 @@ TEST(DemoGolden, LogitsAndGreedyTokensEqualTheExactForward) {
   ASSERT_TRUE(file.ok());
   const model::LoadedModel loaded = test::load(std::move(*file));
   const std::filesystem::path folder = std::filesystem::path(INFERNO_SOURCE_DIR) / "tests" / "golden";
-  const auto golden = nlohmann::json::parse(test::read_file(folder / "demo.json"));
+  const auto golden = parse_json(test::read_file(folder / "demo.json")).value();
   const auto prompt = golden["prompt_ids"].get<std::vector<int32_t>>();
   const auto exact = npy::read((folder / "demo-last-4.exact.npy").string());
   ASSERT_TRUE(exact.ok()) << exact.error().message;

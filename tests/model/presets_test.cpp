@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json.h"
 #include "model/arch_table.h"
 #include "model/synthetic_tensors.h"
 #include "support/shared_data.h"
@@ -40,7 +41,7 @@ class PresetOfConfig : public testing::TestWithParam<std::pair<const char*, cons
 TEST_P(PresetOfConfig, SaysWhatTheModelsConfigSays) {
   const auto& [name, file] = GetParam();
   REQUIRE_SHARED_DATA(file);
-  auto config = nlohmann::json::parse(read_file(shared_data(file)));
+  auto config = parse_json(read_file(shared_data(file))).value();
   const model::Preset& p = *model::find_preset(name);
   EXPECT_EQ(p.n_layers, config["num_hidden_layers"]);
   EXPECT_EQ(p.dim, config["hidden_size"]);

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include "base/text.h"
 #include "model/bad_model.h"
 #include "support/compare.h"
 #include "support/load.h"
@@ -33,7 +34,7 @@ void reshape(TinyModel::TensorData& tensor, std::vector<int64_t> shape) {
 }
 
 std::string text(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
+  return fmt::format("[{}]", join(shape, ", "));
 }
 
 void expect_shape_refused(const test::TinySpec& spec, const std::string& name,

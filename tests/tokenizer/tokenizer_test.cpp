@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "models/demo/demo_model.h"
 #include "support/refusal.h"
 #include "support/shared_data.h"
@@ -112,8 +113,7 @@ TEST(Tokenizer, TheDemoModelsIds) {
 
 TEST(Tokenizer, AllStringsOfTheDemoModelsGoldens) {
   REQUIRE_SHARED_DATA("demo/text-goldens-f32.json");
-  const auto goldens =
-      nlohmann::json::parse(test::read_file(test::shared_data("demo/text-goldens-f32.json")));
+  const auto goldens = parse_json(test::read_file(test::shared_data("demo/text-goldens-f32.json"))).value();
   const auto t = demo_tokenizer();
   ASSERT_EQ(goldens["tokenizer"].size(), 110U);
   int n_not_normalized = 0;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "gguf/file.h"
 #include "support/shared_data.h"
@@ -44,8 +45,9 @@ class HuggingFace : public testing::TestWithParam<HuggingFaceVectors> {};
 TEST_P(HuggingFace, IdsAndTextAreEqual) {
   REQUIRE_SHARED_DATA("tokenizers");
   const auto tokenizer = load_shared(GetParam().vocabulary);
-  const auto vectors = nlohmann::json::parse(
-      test::read_file(test::shared_data("tokenizers/vectors/" + std::string(GetParam().vectors))));
+  const auto vectors =
+      parse_json(test::read_file(test::shared_data("tokenizers/vectors/" + std::string(GetParam().vectors))))
+          .value();
   ASSERT_GT(vectors["cases"].size(), 40U);
   for (const auto& vector : vectors["cases"]) {
     const auto text = vector["text"].get<std::string>();

@@ -1,6 +1,7 @@
 #include "bench/report/json_reader.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/mapped_file.h"
 #include "base/text.h"
@@ -8,71 +9,26 @@
 namespace inferno::bench {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{64} << 20;
-constexpr int kMaxDepth = 64;
 constexpr double kMaxNumber = 1e15;  // above every rate, time and count that reports hold
-
-bool nests_too_deep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > kMaxDepth) return true;
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return false;
-}
-
-Error too_large(size_t bytes) {
-  return make_error(ErrorCode::kInvalidFile, "expected at most {} of JSON, found {}", human_bytes(kMaxBytes),
-                    human_bytes(bytes));
-}
 
 std::string shown(const Json& json) {
   if (json.is_null()) return "nothing";
   if (json.is_object()) return "an object";
   if (json.is_array()) return "an array";
   if (json.is_string()) return quote(json.get_ref<const std::string&>().substr(0, 40));
-  return json.dump();
+  return json_text(json);
 }
 
 }  // namespace
 
-Result<Json> parse_json(std::string_view text) {
-  if (text.size() > kMaxBytes) return too_large(text.size());
-  if (nests_too_deep(text)) {
-    return make_error(ErrorCode::kInvalidFile, "expected JSON nested at most {} deep, found deeper",
-                      kMaxDepth);
-  }
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    return make_error(ErrorCode::kInvalidFile, "expected JSON, found none at byte {}", error.byte);
-  } catch (const Json::exception&) {  // a number that no double holds
-    return Error{ErrorCode::kInvalidFile, "expected JSON, found a number out of range"};
-  }
-}
-
 Result<std::string> read_text_file(const std::string& path) {
   TRY_ASSIGN(const auto file, MappedFile::open(path));
-  if (file->bytes().size() > kMaxBytes) {
-    Error error = too_large(file->bytes().size());
-    error.message = escaped(path, path.size()) + ": " + error.message;
-    return error;
+  if (file->bytes().size() > kMaxJsonBytes) {
+    return make_error(ErrorCode::kInvalidFile, "{}: expected at most {} of JSON, found {}",
+                      escaped(path, path.size()), human_bytes(kMaxJsonBytes),
+                      human_bytes(file->bytes().size()));
   }
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
-}
-
-std::string dump(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 Status JsonReader::status() const {

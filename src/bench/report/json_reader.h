@@ -5,27 +5,18 @@
 
 #include <cstdint>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 
 namespace inferno::bench {
 
-using Json = nlohmann::ordered_json;
-
-// kInvalidFile naming the position of what is no JSON. Refuses texts above 64 MiB and deep nesting, which
-// cost far more memory than their size.
-Result<Json> parse_json(std::string_view text);
-
 // Text of a file, at most 64 MiB of it; errors name the path.
 Result<std::string> read_text_file(const std::string& path);
-
-// Compact, or indented by `indent`; bytes that are no UTF-8 are replaced.
-std::string dump(const Json& json, int indent = -1);
 
 class JsonReader {
  public:

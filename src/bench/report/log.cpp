@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "base/text.h"
@@ -166,7 +167,7 @@ std::string to_json_line(const LogEntry& entry) {
                {"threads", entry.threads},
                {"configs", Json::array()}};
   for (const LogEntry::Config& config : entry.configs) json["configs"].push_back(config_json(config));
-  return dump(json) + "\n";
+  return json_text(json) + "\n";
 }
 
 Result<LogEntry> log_entry_from_json(std::string_view line) {

@@ -1,4 +1,3 @@
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -66,7 +65,7 @@ std::string speedup_table(std::span<const Column> columns, std::span<const Repor
   if (table.empty()) return "";
   return fmt::format(
              "\n### Speedup vs {}\n\nAll of it by the median decode step: tok/s is 1000 / its ms.\n\n",
-             fmt::join(labels, ", ")) +
+             join(labels, ", ")) +
          table.text();
 }
 

@@ -1,5 +1,7 @@
 #include "bench/report/measurements.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/text.h"
 #include "bench/report/json_reader.h"
 #include "bench/report/report_json.h"

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "bench/report/json_reader.h"
 #include "bench/report/report_json.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "backend/ceilings_cache.h"
@@ -227,7 +228,7 @@ std::string to_json(const Report& report) {
   for (const ConfigResult& result : report.results) {
     json["configs"].push_back(config_json(result, report.setting));
   }
-  return dump(json, 1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 std::string slug(std::string_view name) {

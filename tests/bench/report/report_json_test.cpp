@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "bench/report/html.h"
 #include "bench/report/json_reader.h"
 #include "bench/report/markdown.h"
@@ -14,14 +15,12 @@
 namespace inferno::test {
 namespace {
 
-using nlohmann::json;
-
-json config_of(const bench::Report& report) {
-  return json::parse(bench::to_json(report)).at("configs").at(0);
+Json config_of(const bench::Report& report) {
+  return parse_json(bench::to_json(report)).value().at("configs").at(0);
 }
 
 TEST(ReportJson, HasTheSeedsKeysWithTheSeedsMeaning) {
-  const json config = config_of(make_report());
+  const Json config = config_of(make_report());
   for (const char* key : {"use_kv_cache",
                           "config_name",
                           "model",
@@ -72,7 +71,7 @@ TEST(ReportJson, HasTheSeedsKeysWithTheSeedsMeaning) {
 }
 
 TEST(ReportJson, HasOurKeys) {
-  const json config = config_of(make_report());
+  const Json config = config_of(make_report());
   for (const char* key :
        {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling", "decode_gb_per_s",
         "git_revision", "quartiles", "kv_type", "parts", "bytes_per_token", "raw_trials"}) {
@@ -86,15 +85,15 @@ TEST(ReportJson, HasOurKeys) {
 }
 
 TEST(ReportJson, ARowThatDidNotRunHasTheSameKeys) {
-  const auto keys = [](const json& config) {
+  const auto keys = [](const Json& config) {
     std::vector<std::string> all;
     for (const auto& [key, value] : config.items()) all.push_back(key);
     return all;
   };
   bench::Report report = make_report();
-  const json ran = config_of(report);
+  const Json ran = config_of(report);
   report.results[0].trials.clear();
-  const json absent = config_of(report);
+  const Json absent = config_of(report);
   EXPECT_EQ(keys(absent), keys(ran));
   EXPECT_EQ(keys(absent.at("quartiles")), keys(ran.at("quartiles")));
   EXPECT_EQ(absent.at("ceilings"), ran.at("ceilings"));
@@ -107,11 +106,11 @@ TEST(ReportJson, ARowThatDidNotRunHasTheSameKeys) {
 TEST(ReportJson, SampledConfigurationsAreTyped) {
   bench::Report report = make_report();
   report.results = {make_result("full-pipe", {microseconds(1000)})};
-  const json config = config_of(report);
-  EXPECT_EQ(config.at("temperature").dump(), "0.8");
+  const Json config = config_of(report);
+  EXPECT_EQ(json_text(config.at("temperature")), "0.8");
   EXPECT_EQ(config.at("top_k"), 50);
-  EXPECT_EQ(config.at("top_p").dump(), "0.9");
-  EXPECT_EQ(config.at("repetition_penalty").dump(), "1.1");
+  EXPECT_EQ(json_text(config.at("top_p")), "0.9");
+  EXPECT_EQ(json_text(config.at("repetition_penalty")), "1.1");
 }
 
 TEST(ReportJson, WhatIsReadBackRendersTheSame) {
@@ -131,10 +130,10 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
 }
 
 TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
-  const auto refusal = [](const char* pointer, const json& value) {
-    json report = json::parse(bench::to_json(make_report()));
-    report[json::json_pointer(pointer)] = value;
-    const auto read = bench::report_from_json(report.dump());
+  const auto refusal = [](const char* pointer, const Json& value) {
+    Json report = parse_json(bench::to_json(make_report())).value();
+    report[Json::json_pointer(pointer)] = value;
+    const auto read = bench::report_from_json(json_text(report));
     EXPECT_FALSE(read.ok()) << pointer;
     return read.ok() ? "" : read.error().message;
   };
@@ -153,20 +152,20 @@ TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
   EXPECT_EQ(refusal("/ceilings/peaks/0/gops", -1e30),
             "ceilings.peaks[0].gops: expected a number from 0 to 1e+15, found -1e+30");
   EXPECT_NE(refusal("/configs/0/temperature", -1), "");
-  EXPECT_NE(refusal("/ceilings/read_gb_per_s", json::array({"fast"})), "");
+  EXPECT_NE(refusal("/ceilings/read_gb_per_s", Json::array({"fast"})), "");
 }
 
 TEST(ReportJson, WhateverReplacesAnyValueIsReadOrRefused) {
-  const json report =
-      json::parse(bench::to_json({make_setting(), {make_result("short", {microseconds(900)})}}));
-  const json flat = report.flatten();
+  const Json report =
+      parse_json(bench::to_json({make_setting(), {make_result("short", {microseconds(900)})}})).value();
+  const Json flat = report.flatten();
   for (const auto& [pointer, value] : flat.items()) {
     if (pointer.find("/step_ns/") != std::string::npos && pointer.back() != '3') continue;
-    for (const json& hostile : {json(nullptr), json(-1), json("\x1b[2J"), json::object(), json::array({1}),
-                                json(1e30), json(uint64_t{1} << 60), json(true)}) {
-      json changed = report;
-      changed[json::json_pointer(pointer)] = hostile;
-      const auto read = bench::report_from_json(changed.dump());
+    for (const Json& hostile : {Json(nullptr), Json(-1), Json("\x1b[2J"), Json::object(), Json::array({1}),
+                                Json(1e30), Json(uint64_t{1} << 60), Json(true)}) {
+      Json changed = report;
+      changed[Json::json_pointer(pointer)] = hostile;
+      const auto read = bench::report_from_json(json_text(changed));
       if (!read.ok()) {
         EXPECT_EQ(read.error().code, ErrorCode::kInvalidFile);
         EXPECT_EQ(read.error().message.find('\x1b'), std::string::npos);

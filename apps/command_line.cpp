@@ -1,0 +1,164 @@
+#include "apps/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+#include <utility>
+
+#include "apps/help_formatter.h"
+#include "apps/output.h"
+#include "apps/usage_error.h"
+#include "base/text.h"
+#include "base/version.h"
+
+namespace inferno::apps {
+
+Option Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option Option::value_name(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option Option::show_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::check(Check check) {
+  // The choices are kept in the validator's name, where choices_of() finds them.
+  std::string names;
+  for (const std::string& choice : check.choices) names += (names.empty() ? "" : ",") + choice;
+  CLI::Validator validator([judge = std::move(check.judge)](std::string& text) { return judge(text); }, "");
+  option_->check(validator.name(std::move(names)));
+  return *this;
+}
+
+Option Option::needs(Option other) {
+  option_->needs(other.option_);
+  return *this;
+}
+
+Option Option::excludes(Option other) {
+  option_->excludes(other.option_);
+  return *this;
+}
+
+Option Option::repeatable() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+bool Option::is_given() const {
+  return option_->count() > 0;
+}
+
+std::vector<std::string> choices_of(CLI::Option& option) {
+  std::vector<std::string> choices;
+  // Of the library's ways to look at validators only this one knows no name beforehand.
+  try {
+    std::istringstream names(option.get_validator(0)->get_name());
+    for (std::string name; std::getline(names, name, ',');) choices.push_back(name);
+  } catch (const CLI::OptionNotFound&) {
+  }
+  return choices;
+}
+
+template <class T>
+Option Command::add_option(const std::string& names, T& value, const std::string& description) {
+  return Option(app_->add_option(names, value, description));
+}
+template Option Command::add_option(const std::string&, std::string&, const std::string&);
+template Option Command::add_option(const std::string&, int&, const std::string&);
+template Option Command::add_option(const std::string&, unsigned&, const std::string&);
+template Option Command::add_option(const std::string&, int64_t&, const std::string&);
+template Option Command::add_option(const std::string&, uint64_t&, const std::string&);
+template Option Command::add_option(const std::string&, float&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<double>&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<int64_t>&, const std::string&);
+template Option Command::add_option(const std::string&, std::optional<std::string>&, const std::string&);
+template Option Command::add_option(const std::string&, std::vector<std::string>&, const std::string&);
+
+Option Command::add_option_function(const std::string& names, const Judge& read,
+                                    const std::string& description) {
+  const std::string name = names.substr(names.rfind(',') + 1);
+  return Option(app_->add_option_function<std::string>(
+      names,
+      [name, read](const std::string& text) {
+        const std::string complaint = read(text);
+        if (!complaint.empty()) throw CLI::ValidationError(name, complaint);
+      },
+      description));
+}
+
+template <class T>
+Option Command::add_flag(const std::string& names, T& value, const std::string& description) {
+  return Option(app_->add_flag(names, value, description));
+}
+template Option Command::add_flag(const std::string&, bool&, const std::string&);
+template Option Command::add_flag(const std::string&, std::optional<bool>&, const std::string&);
+template Option Command::add_flag(const std::string&, std::string&, const std::string&);
+
+Command Command::add_command(const std::string& name, const std::string& summary) {
+  return Command(app_->add_subcommand(name, summary));
+}
+
+void Command::require_command() {
+  app_->require_subcommand(1);
+}
+
+void Command::set_footer(const std::string& text) {
+  app_->footer(text);
+}
+
+std::string Command::name() const {
+  return app_->get_name();
+}
+
+Command Command::parent() const {
+  return Command(app_->get_parent());
+}
+
+bool Command::is_given() const {
+  return app_->parsed();
+}
+
+bool Command::is_given(const std::string& option) const {
+  return app_->count(option) > 0;
+}
+
+std::string Command::help() const {
+  return app_->help();
+}
+
+std::string Command::suggestion(const std::string& word) const {
+  return apps::suggestion(*app_, word);
+}
+
+Program::Program(const std::string& name, const std::string& summary)
+    : app_(std::make_unique<CLI::App>(summary, name)) {
+  app_->formatter(help_formatter());
+  app_->set_version_flag("--version", name + " " + std::string(version()));
+}
+
+Program::~Program() = default;
+
+Command Program::command() const {
+  return Command(app_.get());
+}
+
+std::optional<int> Program::read(int argc, char** argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    write_stdout(success.get_name() == "CallForHelp" ? app_->help() : std::string(success.what()) + "\n");
+    return finish_stdout();
+  } catch (const CLI::ParseError& error) {
+    return report_usage(*app_, error);
+  }
+  return std::nullopt;
+}
+
+}  // namespace inferno::apps
