@@ -52,7 +52,7 @@ std::string machine_lines(const Column& column) {
       column.name, escaped(s.dtype), s.use_kv_cache ? escaped(s.kv_type) + " KV cache" : "no KV cache",
       escaped(s.device_name), escaped(s.device.backend), escaped(s.device.isa), s.device.threads,
       s.device.threads == 1 ? "" : "s", ceilings.empty() ? "not measured" : ceilings,
-      escaped(s.engine_version), s.git_revision.empty() ? "" : " " + escaped(s.git_revision),
+      escaped(s.engine_version), s.git_revision.empty() ? "" : fmt::format(" {}", escaped(s.git_revision)),
       escaped(s.timestamp));
 }
 
@@ -208,23 +208,25 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
     return
         [member](const Figures& f) { return f.step_ms ? std::optional((*f.step_ms).*member) : std::nullopt; };
   };
-  std::string text = "# Generation benchmark\n\n";
-  for (const Column& column : columns) text += machine_lines(column);
-  text += "\n**Configs**:\n\n" + configs_table(configs);
-  text += "\n### E2E throughput (tok/s)\n\n" + config_table(configs, columns, {e2e});
-  text += "\n" + decode_table(configs, columns);
-  text += "\n### Per-step decode latency (ms)\n\n" +
-          config_table(
-              configs, columns,
-              {cell("P50", step(&metrics::Summary::p50), 1), cell("P95", step(&metrics::Summary::p95), 1)});
-  text += "\n### TTFT / prefill (ms)\n\n" + config_table(configs, columns, {ttft}, has_ttft_row);
-  text += "\n### Prefill throughput (tok/s)\n\n" + config_table(configs, columns, {prefill}, has_ttft_row);
-  text += "\n" + quartile_table(configs, columns);
-  text += "\n" + memory_table(configs, columns);
-  text += "\n" + ceiling_table(configs, columns);
-  text += "\n" + shares_table(configs, columns);
-  text += speedup_table(columns, previous);
-  return text + "\n" + notes(columns);
+  std::string title = "# Generation benchmark\n\n";
+  for (const Column& column : columns) title += machine_lines(column);
+  const std::string sections[] = {
+      title,
+      "**Configs**:\n\n" + configs_table(configs),
+      "### E2E throughput (tok/s)\n\n" + config_table(configs, columns, {e2e}),
+      decode_table(configs, columns),
+      "### Per-step decode latency (ms)\n\n" + config_table(configs, columns,
+                                                            {cell("P50", step(&metrics::Summary::p50), 1),
+                                                             cell("P95", step(&metrics::Summary::p95), 1)}),
+      "### TTFT / prefill (ms)\n\n" + config_table(configs, columns, {ttft}, has_ttft_row),
+      "### Prefill throughput (tok/s)\n\n" + config_table(configs, columns, {prefill}, has_ttft_row),
+      quartile_table(configs, columns),
+      memory_table(configs, columns),
+      ceiling_table(configs, columns),
+      shares_table(configs, columns) + speedup_table(columns, previous),
+      notes(columns),
+  };
+  return join(sections, "\n");
 }
 
 }  // namespace inferno::bench

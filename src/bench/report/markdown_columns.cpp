@@ -74,17 +74,19 @@ std::vector<std::string> column_names(std::span<const Report> reports) {
   using Part = std::string (*)(const Setting&);
   constexpr Part kParts[] = {
       [](const Setting& s) { return escaped(s.model); },
-      [](const Setting& s) { return " " + escaped(s.dtype); },
-      [](const Setting& s) { return std::string(s.use_kv_cache ? "" : " no cache"); },
-      [](const Setting& s) { return " " + escaped(s.device.backend); },
-      [](const Setting& s) { return fmt::format(" {}t", s.device.threads); },
-      [](const Setting& s) {
-        return s.git_revision.empty() ? "" : " " + escaped(s.git_revision.substr(0, 9));
-      },
+      [](const Setting& s) { return escaped(s.dtype); },
+      [](const Setting& s) { return std::string(s.use_kv_cache ? "" : "no cache"); },
+      [](const Setting& s) { return escaped(s.device.backend); },
+      [](const Setting& s) { return fmt::format("{}t", s.device.threads); },
+      [](const Setting& s) { return escaped(s.git_revision.substr(0, 9)); },
   };
   std::vector<std::string> names(reports.size());
   for (const Part part : kParts) {
-    for (size_t i = 0; i < reports.size(); ++i) names[i] += part(reports[i].setting);
+    for (size_t i = 0; i < reports.size(); ++i) {
+      const std::string word = part(reports[i].setting);
+      if (!names[i].empty() && !word.empty()) names[i] += ' ';
+      names[i] += word;
+    }
     if (std::set(names.begin(), names.end()).size() == names.size()) return names;
   }
   for (size_t i = 0; i < names.size(); ++i) names[i] += fmt::format(" #{}", i + 1);

@@ -50,7 +50,7 @@ std::string MarkdownTable::text() const {
   const auto line = [&](const std::vector<std::string>& cells) {
     std::string text = "|";
     for (size_t i = 0; i < cells.size(); ++i) {
-      text += " " + padded(cells[i], widths[i], columns_[i].align) + " |";
+      text += fmt::format(" {} |", padded(cells[i], widths[i], columns_[i].align));
     }
     return text + "\n";
   };
