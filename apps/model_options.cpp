@@ -9,6 +9,7 @@
 #include "apps/signals.h"
 #include "apps/validators.h"
 #include "base/cache_folder.h"
+#include "base/cpu_topology.h"
 #include "base/text.h"
 #include "bench/describe.h"
 #include "kv/kv_cache.h"
@@ -61,6 +62,13 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
                   "Threads of --backend parallel; without it one for each core that this process may use")
       .check(whole_number_from(1, 1024))
       .value_name("N");
+  command
+      .add_option("--numa", options.numa,
+                  "With several NUMA nodes: distribute (threads and weights over all of them) or isolate "
+                  "(all on one)")
+      .check(one_of({"distribute", "isolate"}))
+      .show_default()
+      .value_name("HOW");
   add_kv_type_option(command, options);
   command.add_flag(
       "--check-tensors,!--no-check-tensors", options.check_tensors,
@@ -83,6 +91,7 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
                       "--threads {}: --backend {} has one; --backend parallel has more", options.threads,
                       options.backend);
   }
+  if (options.numa == "isolate") TRY(isolate_numa_node());
   return backend::create_backend(options.backend, {.threads = options.threads});
 }
 

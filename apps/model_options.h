@@ -14,6 +14,7 @@ namespace inferno::apps {
 struct ModelOptions {
   std::string backend = "auto";
   unsigned threads = 0;  // 0: what the backend chooses
+  std::string numa = "distribute";
   std::string kv = "basic";
   std::string kv_type = "f16";
   bool no_kv = false;
@@ -25,10 +26,10 @@ struct ModelOptions {
 void add_kv_type_option(Command command, ModelOptions& options);
 // --repack-cache alone.
 Option add_repack_cache_option(Command command, ModelOptions& options, const std::string& description);
-// --backend, --threads, --kv-type, --check-tensors and --repack-cache; with_kv adds --kv and --no-kv.
+// --backend, --threads, --numa, --kv-type, --check-tensors and --repack-cache; with_kv adds --kv and --no-kv.
 void add_model_options(Command command, ModelOptions& options, bool with_kv);
 
-// By --backend and --threads.
+// By --backend, --threads and --numa, which the calling thread then keeps to.
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);
 
 // The folder of repack caches, or "" for none.

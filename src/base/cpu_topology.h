@@ -8,15 +8,26 @@
 #include <string_view>
 #include <vector>
 
+#include "base/result.h"
+
 namespace inferno {
 
+// Processors that share a path to memory: to that of another node it is longer.
+struct NumaNode {
+  unsigned id = 0;
+  std::vector<unsigned> cpus;  // those of the affinity mask, ascending
+  unsigned cores = 0;          // physical cores among them
+};
+
 struct CpuTopology {
-  std::string model;           // "AMD EPYC 9B45"; "unknown" where the system does not tell
-  std::vector<unsigned> cpus;  // logical CPUs of the affinity mask: one of each core first, then the others
-  unsigned cores = 1;          // physical cores among them
-  unsigned threads = 1;        // as many of them as the control group's quota lets run at once, rounded up
-  uint64_t l3_bytes = 0;       // the last-level caches of those CPUs, each once; 0 where unknown
-  std::string boot_id;         // differs after every start of the machine; "" where unknown
+  std::string model;            // "AMD EPYC 9B45"; "unknown" where the system does not tell
+  std::vector<unsigned> cpus;   // logical CPUs of the affinity mask: one of each core first, then the others;
+                                // the nodes take turns
+  unsigned cores = 1;           // physical cores among them
+  unsigned threads = 1;         // as many of them as the control group's quota lets run at once, rounded up
+  std::vector<NumaNode> nodes;  // with CPUs of the affinity mask; {} where the system does not tell
+  uint64_t l3_bytes = 0;        // the last-level caches of those CPUs, each once; 0 where unknown
+  std::string boot_id;          // differs after every start of the machine; "" where unknown
 };
 
 // Asks Linux's /proc and /sys; nothing of it fails: what cannot be found out has the values above.
@@ -25,6 +36,11 @@ CpuTopology cpu_topology();
 // The text of a small file, or nullopt: what the functions below ask.
 using ReadText = std::function<std::optional<std::string>(const std::string& path)>;
 CpuTopology cpu_topology(const std::vector<unsigned>& affinity, const ReadText& read);
+
+// The calling thread, and those that it starts from now on, run on the node that has the most cores, and so
+// prefer its memory. Nothing where there is one node, or none that is known. kRuntime when the system
+// refuses.
+Status isolate_numa_node();
 
 // "0-3,8" of sysfs; nullopt for anything else.
 std::optional<std::vector<unsigned>> parse_cpu_list(std::string_view text);

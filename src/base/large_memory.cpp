@@ -1,6 +1,9 @@
 #include "base/large_memory.h"
 
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -31,17 +34,18 @@ size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
 }
 
+// Where the system refuses, pages lie where the thread runs that makes them.
+void interleave(void* at, size_t bytes, const std::vector<unsigned>& nodes) {
+  constexpr size_t kBits = 8 * sizeof(unsigned long);
+  std::vector<unsigned long> mask(*std::max_element(nodes.begin(), nodes.end()) / kBits + 1);
+  for (const unsigned node : nodes) mask[node / kBits] |= 1ul << (node % kBits);
+  // The system counts one bit less than it is told.
+  ::syscall(SYS_mbind, at, bytes, MPOL_INTERLEAVE, mask.data(), mask.size() * kBits + 1, 0);
+}
+
 }  // namespace
 
 struct LargeMemory::Mapping {
-  // At least `bytes`, from a huge page's border on.
-  static Result<std::shared_ptr<Mapping>> make(size_t bytes) {
-    const size_t size = round_up(bytes, kHugePage) + kHugePage;
-    void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at != MAP_FAILED) return std::make_shared<Mapping>(at, size);
-    return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
-                      std::generic_category().message(errno));
-  }
   Mapping(void* at, size_t size) : mapped(at), mapped_bytes(size) {
     const auto address = reinterpret_cast<uintptr_t>(at);
     begin = static_cast<std::byte*>(at) + (round_up(address, kHugePage) - address);
@@ -54,6 +58,19 @@ struct LargeMemory::Mapping {
   size_t mapped_bytes;
   std::byte* begin;
 };
+
+// At least `bytes`, from a huge page's border on.
+Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t bytes) const {
+  const size_t size = round_up(bytes, kHugePage) + kHugePage;
+  void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) {
+    return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
+                      std::generic_category().message(errno));
+  }
+  auto mapping = std::make_shared<Mapping>(at, size);
+  if (nodes_.size() > 1) interleave(at, size, nodes_);
+  return mapping;
+}
 
 // Advice, all of it: what does not succeed happens when the memory is first written.
 void LargeMemory::make_pages(const Mapping& mapping, size_t begin, size_t end, ThreadTeam& team) {
@@ -71,12 +88,12 @@ void LargeMemory::make_pages(const Mapping& mapping, size_t begin, size_t end, T
 Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
   bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
   if (bytes > kMappingBytes / 4) {
-    TRY_ASSIGN(const std::shared_ptr<Mapping> own, Mapping::make(bytes));
+    TRY_ASSIGN(const std::shared_ptr<Mapping> own, make_mapping(bytes));
     make_pages(*own, 0, round_up(bytes, kHugePage), team);
     return std::shared_ptr<void>(own, own->begin);
   }
   if (!mapping_ || bytes > kMappingBytes - used_) {
-    TRY_ASSIGN(mapping_, Mapping::make(kMappingBytes));
+    TRY_ASSIGN(mapping_, make_mapping(kMappingBytes));
     used_ = made_ = 0;
   }
   std::byte* data = mapping_->begin + used_;

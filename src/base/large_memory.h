@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "base/result.h"
 #include "base/thread_team.h"
@@ -14,6 +16,9 @@ namespace inferno {
 
 class LargeMemory {
  public:
+  // Pages are spread over the memory of these NUMA nodes, if two or more, so that all of it is read at once.
+  explicit LargeMemory(std::vector<unsigned> nodes = {}) : nodes_(std::move(nodes)) {}
+
   // 64-byte aligned, zero; lives as long as any piece of its mapping does. Pages are made on all threads of
   // the team. kResource when the system refuses.
   Result<std::shared_ptr<void>> alloc(size_t bytes, ThreadTeam& team);
@@ -21,8 +26,10 @@ class LargeMemory {
  private:
   struct Mapping;
 
+  Result<std::shared_ptr<Mapping>> make_mapping(size_t bytes) const;
   void make_pages(const Mapping& mapping, size_t begin, size_t end, ThreadTeam& team);
 
+  std::vector<unsigned> nodes_;
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there

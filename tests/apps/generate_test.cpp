@@ -219,6 +219,8 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--threads 0", "--threads: expected a whole number from 1 to 1024, found \"0\""},
       {"--threads 100000", "--threads: expected a whole number from 1 to 1024, found \"100000\""},
       {"--threads 2 --backend simd", "--threads 2: --backend simd has one"},
+      {"--numa isolated",
+       "--numa: expected one of distribute, isolate, found \"isolated\"; did you mean isolate?"},
       {"--kv=paged", "--kv=paged: the paged cache is not in this version"},
       {"--kv=best", "--kv: expected basic, found \"best\""},
       {"--kv --no-kv", "--no-kv"},

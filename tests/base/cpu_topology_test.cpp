@@ -71,6 +71,37 @@ TEST(CpuTopology, TheQuotaIsTheSmallestOnTheWayUp) {
   EXPECT_EQ(cpu_topology({0, 1, 2, 3}, from(files)).cores, 2u);
 }
 
+// Eight CPUs: two nodes of two cores of two threads, and a node of memory alone.
+TEST(CpuTopology, NodesTakeTurns) {
+  std::map<std::string, std::string> files;
+  for (const int cpu : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    files["/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list"] =
+        std::to_string(cpu % 4) + "," + std::to_string(cpu % 4 + 4);
+  }
+  const std::string folder = "/sys/devices/system/node/";
+  files[folder + "online"] = "0,2-3\n";
+  files[folder + "node0/cpulist"] = "0-1,4-5\n";
+  files[folder + "node2/cpulist"] = "2-3,6-7\n";
+  files[folder + "node3/cpulist"] = "\n";
+  const CpuTopology all = cpu_topology({0, 1, 2, 3, 4, 5, 6, 7}, from(files));
+  EXPECT_EQ(all.cpus, (Cpus{0, 2, 1, 3, 4, 6, 5, 7}));
+  ASSERT_EQ(all.nodes.size(), 2u);
+  EXPECT_EQ(all.nodes[0].id, 0u);
+  EXPECT_EQ(all.nodes[0].cpus, (Cpus{0, 1, 4, 5}));
+  EXPECT_EQ(all.nodes[1].id, 2u);
+  EXPECT_EQ(all.nodes[1].cores, 2u);
+
+  const CpuTopology part = cpu_topology({0, 1, 3, 7}, from(files));
+  EXPECT_EQ(part.cpus, (Cpus{0, 3, 1, 7}));
+  EXPECT_EQ(part.nodes[1].cpus, (Cpus{3, 7}));
+  EXPECT_EQ(part.nodes[1].cores, 1u);
+
+  files[folder + "online"] = "?";
+  const CpuTopology untold = cpu_topology({0, 1, 2, 3}, from(files));
+  EXPECT_EQ(untold.cpus, (Cpus{0, 1, 2, 3}));
+  EXPECT_TRUE(untold.nodes.empty());
+}
+
 TEST(CpuTopology, ASystemThatTellsNothing) {
   const CpuTopology topology = cpu_topology({4, 7}, from({}));
   EXPECT_EQ(topology.model, "unknown");
@@ -79,6 +110,7 @@ TEST(CpuTopology, ASystemThatTellsNothing) {
   EXPECT_EQ(topology.threads, 2u);
   EXPECT_EQ(topology.l3_bytes, 0u);
   EXPECT_EQ(topology.boot_id, "");
+  EXPECT_TRUE(topology.nodes.empty());
 }
 
 TEST(CpuTopology, ThisMachine) {

@@ -1,6 +1,9 @@
 #include "base/large_memory.h"
 
 #include <gtest/gtest.h>
+#include <linux/mempolicy.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -43,6 +46,22 @@ TEST(LargeMemory, APieceOutlivesWhatItCameFrom) {
   }
   std::memset(piece.get(), 7, 100);
   EXPECT_EQ(static_cast<unsigned char*>(piece.get())[99], 7);
+}
+
+// On machines with one node, too.
+TEST(LargeMemory, IsSpreadOverNodes) {
+  const auto policy_at = [](void* at) {
+    int mode = -1;
+    const long failed = ::syscall(SYS_get_mempolicy, &mode, nullptr, 0, at, MPOL_F_ADDR);
+    return failed ? -1 : mode;
+  };
+  int local = 0;
+  if (policy_at(&local) < 0) GTEST_SKIP() << "the system does not tell where memory lies";
+  ThreadTeam team(2);
+  for (const size_t bytes : {size_t{100}, size_t{40} << 20}) {
+    EXPECT_EQ(policy_at(LargeMemory({0, 0}).alloc(bytes, team).value().get()), MPOL_INTERLEAVE);
+    EXPECT_EQ(policy_at(LargeMemory({0}).alloc(bytes, team).value().get()), MPOL_DEFAULT);
+  }
 }
 
 TEST(LargeMemory, WhatTheSystemRefusesIsAnErrorAndTheRestGoesOn) {

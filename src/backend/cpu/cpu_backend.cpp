@@ -34,8 +34,14 @@ const Weight kNoBias;
 
 class CpuBackend final : public HostBackend {
  public:
-  CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads, std::span<const unsigned> cpus)
-      : name_(std::move(name)), isa_(isa), kernels_(kernels_of(isa)), team_(n_threads, cpus) {}
+  // Workers are pinned to `cpus`; weights are spread over the memory of NUMA `nodes`.
+  CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads, std::span<const unsigned> cpus,
+             std::vector<unsigned> nodes)
+      : name_(std::move(name)),
+        isa_(isa),
+        kernels_(kernels_of(isa)),
+        team_(n_threads, cpus),
+        memory_(std::move(nodes)) {}
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
@@ -357,22 +363,38 @@ class CpuBackend final : public HostBackend {
   Status status_;         // of the forward pass under way
 };
 
-Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads,
-                                        std::span<const unsigned> cpus) {
+// The nodes of the first n_threads CPUs.
+std::vector<unsigned> nodes_of(const CpuTopology& topology, unsigned n_threads) {
+  const std::span<const unsigned> cpus =
+      std::span(topology.cpus).first(std::min<size_t>(n_threads, topology.cpus.size()));
+  std::vector<unsigned> ids;
+  for (const NumaNode& node : topology.nodes) {
+    const auto is_there = [&](unsigned cpu) {
+      return std::binary_search(node.cpus.begin(), node.cpus.end(), cpu);
+    };
+    if (std::any_of(cpus.begin(), cpus.end(), is_there)) ids.push_back(node.id);
+  }
+  return ids;
+}
+
+Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads, std::span<const unsigned> cpus,
+                                        std::vector<unsigned> nodes) {
   TRY_ASSIGN(const CpuIsa* isa, chosen_isa());
-  return std::shared_ptr<Backend>(std::make_shared<CpuBackend>(std::move(name), *isa, n_threads, cpus));
+  return std::shared_ptr<Backend>(
+      std::make_shared<CpuBackend>(std::move(name), *isa, n_threads, cpus, std::move(nodes)));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Backend>> create_simd(const BackendOptions&) {
-  return create("simd", 1, {});
+  return create("simd", 1, {}, {});
 }
 
 Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) {
   const CpuTopology topology = cpu_topology();
-  const unsigned n_threads = std::max(1u, std::min(topology.cores, topology.threads));
-  return create("parallel", options.threads != 0 ? options.threads : n_threads, topology.cpus);
+  const unsigned chosen = std::max(1u, std::min(topology.cores, topology.threads));
+  const unsigned n_threads = options.threads != 0 ? options.threads : chosen;
+  return create("parallel", n_threads, topology.cpus, nodes_of(topology, n_threads));
 }
 
 }  // namespace inferno::backend
