@@ -26,6 +26,18 @@ TEST(BasicKvCache, BytesAreTheSumOverLayersThatDiffer) {
   EXPECT_EQ((*cache)->bytes(), 3u * 10 * bytes_per_position(kSmall));
 }
 
+TEST(BasicKvCache, BlocksAreAMultipleOfWhatTheBackendsLayoutTakes) {
+  const auto backend = *backend::create_backend("simd");
+  const int64_t multiple = backend->kv_block_multiple();
+  for (const int64_t positions : {int64_t{1}, multiple, multiple + 1}) {
+    Config config = kSmall;
+    config.max_positions = positions;
+    const auto cache = *BasicKvCache::create(*backend, config);
+    EXPECT_EQ(cache->block_size(), positions <= multiple ? multiple : 2 * multiple);
+    EXPECT_EQ(cache->bytes(), 3u * static_cast<uint64_t>(cache->block_size()) * bytes_per_position(config));
+  }
+}
+
 TEST(BasicKvCache, BytesAreThoseOfTheType) {
   Config config = kInBlocks;
   constexpr uint64_t kElements = 2 * (1 * 32 + 4 * 64);
