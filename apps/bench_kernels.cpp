@@ -91,6 +91,7 @@ Result<int> run(const Options& options) {
   if (!code) return code;
   if (signal_exit_code() != 0) return signal_exit_code();
   if (*code != 0) return make_error(ErrorCode::kRuntime, "kernels_bench ended with exit code {}", *code);
+  if (!json) return json.error();
   return make_error(ErrorCode::kInvalidArgument, "--filter {}: no benchmark matches", quote(options.filter));
 }
 

@@ -37,7 +37,8 @@ class Option {
   Option check(Check check);
   Option needs(Option other);
   Option excludes(Option other);
-  // One value each time, and any number of times; without it the last word belongs to it too. Of lists only.
+  // A list of one value each time that it is given; without it all words up to the next option are its
+  // values.
   Option repeatable();
 
   // On the command line that was read.
@@ -53,8 +54,7 @@ class Command {
   explicit Command(CLI::App* app) : app_(app) {}
 
   // "-n,--max-new-tokens" is an option, "MODEL" an argument; the value that is read is written to `value`,
-  // which must live as long as the Program. Of strings, int, unsigned, int64_t, uint64_t, float, double, and
-  // of std::optional and std::vector as command_line.cpp lists them.
+  // which must live as long as the Program and is of a type that command_line.cpp lists.
   template <class T>
   Option add_option(const std::string& names, T& value, const std::string& description);
   // `read` takes the text of each value, and judges it.
@@ -91,7 +91,8 @@ class Program {
   ~Program();
 
   Command command() const;
-  // The exit code when nothing is left to do: 0 after --help and --version, 2 after a complaint on stderr.
+  // The exit code when nothing is left to do: 0 after --help and --version (1 if
+  // that could not be written), 2 after a complaint on stderr.
   std::optional<int> read(int argc, char** argv);
 
  private:

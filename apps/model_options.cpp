@@ -63,9 +63,9 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
       .check(whole_number_from(1, 1024))
       .value_name("N");
   command
-      .add_option("--numa", options.numa,
-                  "With several NUMA nodes: distribute (threads and weights over all of them) or isolate "
-                  "(all on one)")
+      .add_option(
+          "--numa", options.numa,
+          "With several NUMA nodes: distribute (threads and repacked weights over all) or isolate (on one)")
       .check(one_of({"distribute", "isolate"}))
       .show_default()
       .value_name("HOW");

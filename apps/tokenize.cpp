@@ -31,7 +31,7 @@ std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int
                     const std::string& decoded) {
   Json object;
   object["ids"] = ids;
-  object["pieces"] = nlohmann::json::array();
+  object["pieces"] = Json::array();
   for (const int32_t id : ids) {
     const std::string piece = tokenizer.piece(id);
     object["pieces"].push_back(is_valid_utf8(piece) ? piece : escaped(piece, piece.size()));

@@ -100,7 +100,7 @@ std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
 }  // namespace
 
 std::string ceilings_build() {
-  return std::string(INFERNO_BUILD) + " " + ceilings_sources();
+  return fmt::format("{} {}", INFERNO_BUILD, ceilings_sources());
 }
 
 std::optional<std::string> ceilings_cache_path() {

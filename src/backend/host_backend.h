@@ -11,7 +11,7 @@ class HostBackend : public Backend {
   Result<Buffer> alloc(size_t bytes) override;
   Status upload(void* device, const void* host, size_t bytes) override;
   Status download(void* host, const void* device, size_t bytes) override;
-  // Of the whole machine, however many threads the backend uses.
+  // Of all CPUs that this process may use, however many threads the backend uses.
   Result<Ceilings> measure_ceilings() override;
 
  protected:

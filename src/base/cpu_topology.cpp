@@ -127,24 +127,6 @@ std::vector<NumaNode> numa_nodes(const std::vector<unsigned>& affinity, const Re
   return nodes;
 }
 
-// A CPU of each node, the next of each, and so on; in the order that they have.
-std::vector<unsigned> in_turn(const std::vector<unsigned>& cpus, const std::vector<NumaNode>& nodes) {
-  std::vector<std::pair<size_t, unsigned>> order;  // (the how manieth of its node, CPU)
-  std::vector<size_t> taken(nodes.size() + 1);
-  for (const unsigned cpu : cpus) {
-    const auto has = [cpu](const NumaNode& node) {
-      return std::binary_search(node.cpus.begin(), node.cpus.end(), cpu);
-    };
-    const auto node = std::find_if(nodes.begin(), nodes.end(), has);
-    order.emplace_back(taken[static_cast<size_t>(node - nodes.begin())]++, cpu);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<unsigned> result;
-  for (const auto& [round, cpu] : order) result.push_back(cpu);
-  return result;
-}
-
 // The smallest quota of the process's control group (version 2) and of those around it.
 std::optional<unsigned> quota(const ReadText& read) {
   std::string_view line;
@@ -230,8 +212,6 @@ CpuTopology cpu_topology(const std::vector<unsigned>& affinity, const ReadText& 
     add_l3(cpu, read, caches);
   }
   topology.nodes = numa_nodes(affinity, read);
-  topology.cpus = in_turn(topology.cpus, topology.nodes);
-  others = in_turn(others, topology.nodes);
   topology.cpus.insert(topology.cpus.end(), others.begin(), others.end());
   topology.cores = static_cast<unsigned>(std::max<size_t>(1, cores.size()));
   for (const auto& cache : caches) topology.l3_bytes += cache.second;
@@ -245,20 +225,28 @@ CpuTopology cpu_topology() {
   return cpu_topology(affinity(), read_text);
 }
 
+const NumaNode* largest_node(std::span<const NumaNode> nodes) {
+  const auto fewer_cores = [](const NumaNode& a, const NumaNode& b) { return a.cores < b.cores; };
+  return nodes.empty() ? nullptr : &*std::max_element(nodes.begin(), nodes.end(), fewer_cores);
+}
+
 Status isolate_numa_node() {
   const std::vector<NumaNode> nodes = numa_nodes(affinity(), read_text);
   if (nodes.size() < 2) return {};
-  const auto fewer_cores = [](const NumaNode& a, const NumaNode& b) { return a.cores < b.cores; };
-  const NumaNode& node = *std::max_element(nodes.begin(), nodes.end(), fewer_cores);
+  const NumaNode& node = *largest_node(nodes);
   const size_t n = node.cpus.back() + 1;
   const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> set(CPU_ALLOC(n), [](cpu_set_t* s) { CPU_FREE(s); });
   const size_t bytes = CPU_ALLOC_SIZE(n);
-  if (set == nullptr) return Error{ErrorCode::kResource, "out of memory"};
+  if (set == nullptr) {
+    return make_error(ErrorCode::kResource, "out of memory: {} were asked for", human_bytes(bytes));
+  }
   CPU_ZERO_S(bytes, set.get());
   for (const unsigned cpu : node.cpus) CPU_SET_S(cpu, bytes, set.get());
   if (::sched_setaffinity(0, bytes, set.get()) == 0) return {};
-  return make_error(ErrorCode::kRuntime, "the system does not let this process keep to NUMA node {}: {}",
-                    node.id, std::generic_category().message(errno));
+  return make_error(
+      ErrorCode::kRuntime,
+      "the system does not let this process keep to the CPUs of NUMA node {}: {}; numactl or taskset may",
+      node.id, std::generic_category().message(errno));
 }
 
 }  // namespace inferno

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,8 +22,7 @@ struct NumaNode {
 
 struct CpuTopology {
   std::string model;            // "AMD EPYC 9B45"; "unknown" where the system does not tell
-  std::vector<unsigned> cpus;   // logical CPUs of the affinity mask: one of each core first, then the others;
-                                // the nodes take turns
+  std::vector<unsigned> cpus;   // logical CPUs of the affinity mask: one of each core first, then the others
   unsigned cores = 1;           // physical cores among them
   unsigned threads = 1;         // as many of them as the control group's quota lets run at once, rounded up
   std::vector<NumaNode> nodes;  // with CPUs of the affinity mask; {} where the system does not tell
@@ -36,6 +36,9 @@ CpuTopology cpu_topology();
 // The text of a small file, or nullopt: what the functions below ask.
 using ReadText = std::function<std::optional<std::string>(const std::string& path)>;
 CpuTopology cpu_topology(const std::vector<unsigned>& affinity, const ReadText& read);
+
+// The node with the most cores, the first of equals; nullptr of none.
+const NumaNode* largest_node(std::span<const NumaNode> nodes);
 
 // The calling thread, and those that it starts from now on, run on the node that has the most cores, and so
 // prefer its memory. Nothing where there is one node, or none that is known. kRuntime when the system

@@ -34,8 +34,11 @@ size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
 }
 
-// Where the system refuses, pages lie where the thread runs that makes them.
+// Where whoever started us has chosen the nodes (numactl), or the system refuses, pages lie where the choice
+// or the thread that makes them puts them.
 void interleave(void* at, size_t bytes, const std::vector<unsigned>& nodes) {
+  int chosen = MPOL_DEFAULT;
+  if (::syscall(SYS_get_mempolicy, &chosen, nullptr, 0, nullptr, 0) != 0 || chosen != MPOL_DEFAULT) return;
   constexpr size_t kBits = 8 * sizeof(unsigned long);
   std::vector<unsigned long> mask(*std::max_element(nodes.begin(), nodes.end()) / kBits + 1);
   for (const unsigned node : nodes) mask[node / kBits] |= 1ul << (node % kBits);

@@ -16,7 +16,8 @@ namespace inferno {
 
 class LargeMemory {
  public:
-  // Pages are spread over the memory of these NUMA nodes, if two or more, so that all of it is read at once.
+  // Pages are spread over the memory of these NUMA nodes, if two or more, so that all of it is read at once;
+  // unless the process was started with a memory policy of its own (numactl).
   explicit LargeMemory(std::vector<unsigned> nodes = {}) : nodes_(std::move(nodes)) {}
 
   // 64-byte aligned, zero; lives as long as any piece of its mapping does. Pages are made on all threads of

@@ -54,7 +54,7 @@ Status refuse_unsupported(const ArchMetadata& metadata) {
     TRY_ASSIGN(const auto value, metadata.file().meta_optional<double>(metadata.key(suffix)));
     if (value.value_or(neutral) != neutral) {
       return metadata.refuse(suffix, fmt::format("{} (no other is supported)", neutral),
-                             std::to_string(*value));
+                             fmt::format("{}", *value));
     }
   }
   return {};

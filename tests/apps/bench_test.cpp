@@ -1,6 +1,8 @@
 // `inferno bench`: compare and report as their users call them.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"

@@ -1,6 +1,8 @@
 // `inferno ceilings`: its structure, and that a second run says the same. Never how fast.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

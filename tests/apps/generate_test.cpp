@@ -113,6 +113,13 @@ TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
 }
 
+TEST(GenerateCommand, WhereThreadsAndMemoryLieChangesNoText) {
+  const Finished spread = run_program("inferno", "generate -n 8 --metrics none");
+  const Finished isolated = run_program("inferno", "generate -n 8 --metrics none --numa isolate");
+  EXPECT_EQ(isolated.exit_code, 0) << isolated.err;
+  EXPECT_EQ(isolated.out, spread.out);
+}
+
 TEST(GenerateCommand, SpeculationGivesTheSameTextAndSaysWhatItGuessed) {
   const std::string prompt = "'One little duck, two little ducks. One little duck, two' -n 60 --ignore-eos";
   const auto plain = json_of(prompt), guessing = json_of(prompt + " --speculative ngram");

@@ -1,6 +1,7 @@
 // `inferno inspect` and gguf-inspect, called as a user calls them.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -1,6 +1,7 @@
 // --repack-cache, as a user gives it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "models/demo/demo_model.h"

@@ -72,7 +72,7 @@ TEST(CpuTopology, TheQuotaIsTheSmallestOnTheWayUp) {
 }
 
 // Eight CPUs: two nodes of two cores of two threads, and a node of memory alone.
-TEST(CpuTopology, NodesTakeTurns) {
+TEST(CpuTopology, NodesAreThoseWithCpusOfOurs) {
   std::map<std::string, std::string> files;
   for (const int cpu : {0, 1, 2, 3, 4, 5, 6, 7}) {
     files["/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/thread_siblings_list"] =
@@ -84,7 +84,7 @@ TEST(CpuTopology, NodesTakeTurns) {
   files[folder + "node2/cpulist"] = "2-3,6-7\n";
   files[folder + "node3/cpulist"] = "\n";
   const CpuTopology all = cpu_topology({0, 1, 2, 3, 4, 5, 6, 7}, from(files));
-  EXPECT_EQ(all.cpus, (Cpus{0, 2, 1, 3, 4, 6, 5, 7}));
+  EXPECT_EQ(all.cpus, (Cpus{0, 1, 2, 3, 4, 5, 6, 7}));
   ASSERT_EQ(all.nodes.size(), 2u);
   EXPECT_EQ(all.nodes[0].id, 0u);
   EXPECT_EQ(all.nodes[0].cpus, (Cpus{0, 1, 4, 5}));
@@ -92,14 +92,20 @@ TEST(CpuTopology, NodesTakeTurns) {
   EXPECT_EQ(all.nodes[1].cores, 2u);
 
   const CpuTopology part = cpu_topology({0, 1, 3, 7}, from(files));
-  EXPECT_EQ(part.cpus, (Cpus{0, 3, 1, 7}));
+  EXPECT_EQ(part.cpus, (Cpus{0, 1, 3, 7}));
   EXPECT_EQ(part.nodes[1].cpus, (Cpus{3, 7}));
   EXPECT_EQ(part.nodes[1].cores, 1u);
+
+  EXPECT_EQ(largest_node(all.nodes), &all.nodes[0]);
+  EXPECT_EQ(largest_node(part.nodes), &part.nodes[0]);
+  const CpuTopology most_on_the_second = cpu_topology({0, 4, 2, 3}, from(files));
+  EXPECT_EQ(largest_node(most_on_the_second.nodes)->id, 2u);
 
   files[folder + "online"] = "?";
   const CpuTopology untold = cpu_topology({0, 1, 2, 3}, from(files));
   EXPECT_EQ(untold.cpus, (Cpus{0, 1, 2, 3}));
   EXPECT_TRUE(untold.nodes.empty());
+  EXPECT_EQ(largest_node(untold.nodes), nullptr);
 }
 
 TEST(CpuTopology, ASystemThatTellsNothing) {

@@ -12,6 +12,17 @@ namespace {
 
 using namespace std::string_literals;
 
+TEST(Text, JoinsWhatFmtWrites) {
+  EXPECT_EQ(join(std::vector<std::string>(), ", "), "");
+  EXPECT_EQ(join(std::vector<int>{7}, ", "), "7");
+  EXPECT_EQ(join(std::vector<const char*>{"a", "", "c"}, ", "), "a, , c");
+}
+
+TEST(Text, TimesAreUtc) {
+  EXPECT_EQ(utc_time(0), "1970-01-01T00:00:00Z");
+  EXPECT_EQ(utc_time(1'700'000'000), "2023-11-14T22:13:20Z");
+}
+
 TEST(TextQuoted, LeavesPrintableTextAsItIs) {
   EXPECT_EQ(quote(""), "\"\"");
   EXPECT_EQ(quote(" there"), "\" there\"");

@@ -206,6 +206,7 @@ INSTANTIATE_TEST_SUITE_P(
                     with("NotCausal", "attention.causal", false, {"found false"}),
                     with("SoftcappedScores", "attn_logit_softcapping", 50.0f, {"found 50"}),
                     with("SoftcappedLogits", "final_logit_softcapping", 30.0f, {"found 30"}),
+                    with("HardlySoftcappedLogits", "final_logit_softcapping", 1e30f, {"found 1.0", "e+30"}),
                     with("ClampedQkv", "attention.clamp_kqv", 8.0f, {"found 8"}),
                     with("Alibi", "attention.max_alibi_bias", 8.0f, {"found 8"}),
                     BadModel{"LocalRopeBaseIsZero",

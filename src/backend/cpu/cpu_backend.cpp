@@ -331,7 +331,8 @@ class CpuBackend final : public HostBackend {
     constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
     const int64_t elements = (n * max_cols_ + kWhole - 1) / kWhole * kWhole;
     if (elements <= capacity_ || !status_) return status_.ok();
-    // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and those of its halves.
+    // As quantized_from() shares it out: a byte each, and of each block a scale, its sum, those of its
+    // halves.
     Result<Buffer> buffer = alloc(static_cast<size_t>(elements + elements / 32 * (4 + 4 + 8)));
     if (!buffer) {
       status_ = buffer.error();

@@ -15,7 +15,7 @@
 
 namespace inferno::bench {
 
-// Text of a file, at most 64 MiB of it; errors name the path.
+// Text of a file, at most kMaxJsonBytes of it; errors name the path.
 Result<std::string> read_text_file(const std::string& path);
 
 class JsonReader {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 
 #include "bench/report/svg_chart.h"
 #include "support/bench_reports.h"
