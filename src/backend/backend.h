@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,12 @@ struct Ceilings {
   double peak(std::string_view arithmetic, unsigned threads) const;
 };
 
+// The same at one moment: some machines, virtual ones above all, change from second to second.
+struct CeilingsNow {
+  double read_gb_per_s = 0;  // 0: could not be measured
+  double gops = 0;           // 0: nothing here computes in such an arithmetic
+};
+
 class RepackCache;
 
 class Backend {
@@ -78,6 +85,9 @@ class Backend {
   // Takes about a second, during which nothing else should run, where no earlier run since the machine's
   // start has left the figures (backend/ceilings.h).
   virtual Result<Ceilings> measure_ceilings() = 0;
+  // Those of this backend's threads and of the fastest of these arithmetics ("int8"), measured now, in some
+  // tenths of a second.
+  virtual Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics) = 0;
 
   // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and
   // steps run in order, possibly asynchronously; errors surface in end_forward.

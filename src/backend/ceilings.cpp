@@ -89,6 +89,15 @@ Result<double> shortest_window(Ceilings& ceilings, Cpus cpus, const Work& work) 
   return windows.shortest;
 }
 
+// GB/s of n threads.
+Result<double> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
+                            Ceilings& ceilings) {
+  TRY_ASSIGN(const double seconds, shortest_window(ceilings, cpus.first(n), [&](size_t thread, int window) {
+               kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
+             }));
+  return static_cast<double>(n * ReadMemory::kSlice) / seconds * 1e-9;
+}
+
 // Nothing where there is too little memory to tell it from the caches.
 Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, Ceilings& ceilings) {
   std::vector<double>& gb_per_s = ceilings.read_gb_per_s;
@@ -100,10 +109,8 @@ Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, Ce
       gb_per_s.push_back(gb_per_s.back());
       continue;
     }
-    TRY_ASSIGN(const double seconds, shortest_window(ceilings, cpus.first(n), [&](size_t thread, int window) {
-                 kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
-               }));
-    gb_per_s.push_back(static_cast<double>(n * ReadMemory::kSlice) / seconds * 1e-9);
+    TRY_ASSIGN(const double read, measure_read(kernels, memory, cpus, n, ceilings));
+    gb_per_s.push_back(read);
   }
   return {};
 }
@@ -130,6 +137,13 @@ Status measure_clock(const CpuKernels& kernels, Cpus cpus, Ceilings& ceilings) {
   return {};
 }
 
+// 10^9 operations a second of all these processors.
+Result<double> measure_loop(const PeakLoop& loop, int64_t rounds, Cpus cpus, Ceilings& ceilings) {
+  TRY_ASSIGN(const double seconds, shortest_window(ceilings, cpus, [&](size_t, int) { loop.run(rounds); }));
+  return 2e-9 * static_cast<double>(cpus.size()) * static_cast<double>(rounds) *
+         static_cast<double>(loop.multiply_adds) / seconds;
+}
+
 // Appends what the loop reaches with one thread and with all.
 Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& loop, Cpus cpus,
                     Ceilings& ceilings) {
@@ -138,13 +152,17 @@ Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& l
   std::vector<size_t> counts = {1};
   if (cpus.size() > 1) counts.push_back(cpus.size());
   for (const size_t n : counts) {
-    TRY_ASSIGN(const double seconds,
-               shortest_window(ceilings, cpus.first(n), [&](size_t, int) { loop.run(rounds); }));
-    const double operations =
-        2.0 * static_cast<double>(n) * static_cast<double>(rounds) * static_cast<double>(loop.multiply_adds);
-    ceilings.peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), operations / seconds * 1e-9});
+    TRY_ASSIGN(const double gops, measure_loop(loop, rounds, cpus.first(n), ceilings));
+    ceilings.peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), gops});
   }
   return {};
+}
+
+PeakLoop loop_of(const CpuKernels& kernels, std::string_view arithmetic) {
+  if (arithmetic == "fp32") return kernels.fp32;
+  if (arithmetic == "bf16") return kernels.bf16;
+  if (arithmetic == "fp16") return kernels.fp16;
+  return arithmetic == "int8" ? kernels.int8 : PeakLoop{};
 }
 
 Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& isas,
@@ -155,10 +173,8 @@ Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& i
   TRY(measure_reads(kernels, cpus, topology.l3_bytes, ceilings));
   for (const CpuIsa* isa : isas) {
     const CpuKernels own = isa->table({});  // without what it takes over
-    TRY(measure_peak(*isa, "fp32", own.fp32, cpus, ceilings));
-    TRY(measure_peak(*isa, "bf16", own.bf16, cpus, ceilings));
-    TRY(measure_peak(*isa, "fp16", own.fp16, cpus, ceilings));
-    TRY(measure_peak(*isa, "int8", own.int8, cpus, ceilings));
+    for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8"})
+      TRY(measure_peak(*isa, arithmetic, loop_of(own, arithmetic), cpus, ceilings));
   }
   ceilings.measured_at = utc_time(std::time(nullptr));
   return ceilings;
@@ -214,6 +230,27 @@ Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
     }
   }
   return ceilings;
+}
+
+Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics,
+                                             unsigned threads) {
+  TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
+  const CpuTopology topology = cpu_topology();
+  const Cpus cpus = Cpus(topology.cpus).first(std::clamp(threads, 1u, topology.threads));
+  const CpuKernels kernels = kernels_of(*chosen);
+  Ceilings ignored;  // of which only the steadiness is noted
+  CeilingsNow now;
+  for (const std::string_view arithmetic : arithmetics) {
+    const PeakLoop loop = loop_of(kernels, arithmetic);
+    if (loop.run == nullptr) continue;
+    TRY_ASSIGN(const double gops, measure_loop(loop, calibrate(loop.run), cpus, ignored));
+    now.gops = std::max(now.gops, gops);
+  }
+  if (const auto bytes = read_buffer_bytes(topology.l3_bytes, available_memory())) {
+    TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
+    TRY_ASSIGN(now.read_gb_per_s, measure_read(kernels, memory, cpus, cpus.size(), ignored));
+  }
+  return now;
 }
 
 }  // namespace inferno::backend

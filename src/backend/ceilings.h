@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string_view>
 
 #include "backend/backend.h"
 #include "base/result.h"
@@ -25,6 +27,11 @@ struct CeilingsOptions {
 // Errors: those of chosen_isa(); kInvalidArgument for another value of INFERNO_CEILINGS; kResource when
 // memory or threads are refused.
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
+
+// What `threads` threads (or as many as there are processors) get now, nothing remembered: of memory, and of
+// the fastest of these arithmetics, each in the best ISA that has it. Errors: those of chosen_isa();
+// kResource when memory or threads are refused.
+Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics, unsigned threads);
 
 // The fewest bytes of which no cache holds much from one reading to the next: twice the L3, or 256 MiB where
 // the L3 is unknown (0).

@@ -33,6 +33,10 @@ Result<Ceilings> HostBackend::measure_ceilings() {
   return measure_cpu_ceilings();
 }
 
+Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::string_view> arithmetics) {
+  return measure_cpu_ceilings_now(arithmetics, info().threads);
+}
+
 Result<Weight> HostBackend::load_vector(const Tensor& tensor) {
   TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
   kernels::reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()),

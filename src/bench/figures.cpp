@@ -55,24 +55,36 @@ Shares mean_shares(const std::vector<Trial>& trials) {
   return shares;
 }
 
+// Medians of what held for each.
+Limits median_limits(const std::vector<Trial>& trials, const Limits& setting) {
+  const auto of = [&](std::optional<double> Limits::*member) {
+    std::vector<double> sample;
+    for (const Trial& trial : trials) {
+      if (const auto limit = limits(trial, setting).*member) sample.push_back(*limit);
+    }
+    return metrics::percentile(sample, 0.5);
+  };
+  return {of(&Limits::read_gb_per_s), of(&Limits::gops), setting.arithmetic};
+}
+
 std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
-                                  metrics::Cost Trial::*cost, const Limits& limits) {
+                                  metrics::Cost Trial::*cost, const Limits& setting, const Limits& middle) {
   std::vector<double> ms, gb_per_s, gflop_per_s, pct;
-  metrics::Cost total;
-  std::optional<OfCeiling> of;
+  metrics::Cost total, last;
   for (const Trial& trial : trials) {
     const double s = seconds(trial.*time);
     if (s <= 0) continue;
     total += trial.*cost;
+    last = trial.*cost;
     ms.push_back(1e3 * s);
     gb_per_s.push_back(static_cast<double>((trial.*cost).bytes()) / s / 1e9);
     gflop_per_s.push_back(static_cast<double>((trial.*cost).flops) / s / 1e9);
-    of = of_ceiling(trial.*cost, s, limits);
-    if (of) pct.push_back(of->pct);
+    if (const auto of = of_ceiling(trial.*cost, s, limits(trial, setting))) pct.push_back(of->pct);
   }
   if (ms.empty()) return std::nullopt;
   const auto bytes = static_cast<double>(total.bytes());
-  // Trials of one length have one cost, so what binds one binds all.
+  // Trials of one length have one cost, so what binds the middle one binds all, or nearly.
+  std::optional<OfCeiling> of = of_ceiling(last, 1e-3 * ms.back(), middle);
   if (of) of->pct = *metrics::percentile(pct, 0.5);
   return PhaseFigures{.ms = *metrics::percentile(ms, 0.5),
                       .gb_per_s = *metrics::percentile(gb_per_s, 0.5),
@@ -127,6 +139,13 @@ Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_v
   return limits;
 }
 
+Limits limits(const Trial& trial, Limits setting) {
+  if (!trial.ceilings) return setting;
+  if (trial.ceilings->read_gb_per_s > 0) setting.read_gb_per_s = trial.ceilings->read_gb_per_s;
+  if (trial.ceilings->gops > 0 && setting.gops) setting.gops = trial.ceilings->gops;
+  return setting;
+}
+
 std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits) {
   if (measured_s <= 0) return std::nullopt;
   std::optional<double> memory_s;
@@ -170,8 +189,9 @@ std::optional<Figures> figures(const ConfigResult& result, const Setting& settin
   f.decode_seed_tps = of([&](const Trial& t) { return rate(generated(t), seconds(t.decode)); });
   f.step_ms = step_summary(trials);
   f.shares = mean_shares(trials);
-  f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit);
-  f.decode = phase(trials, &Trial::decode, &Trial::decode_cost, limit);
+  f.limits = median_limits(trials, limit);
+  f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit, f.limits);
+  f.decode = phase(trials, &Trial::decode, &Trial::decode_cost, limit, f.limits);
   f.bytes_per_token = mean_bytes_per_token(trials);
   return f;
 }

@@ -38,6 +38,9 @@ Limits limits(const Setting& setting);
 enum class Bound { kMemory, kArithmetic };
 std::string_view name(Bound bound);  // "memory", "arithmetic"
 
+// Those of one trial: what was measured beside it, else `setting`.
+Limits limits(const Trial& trial, Limits setting);
+
 // A measured time against the shortest possible: the longer of bytes / read bandwidth and operations / peak.
 struct OfCeiling {
   double pct = 0;  // 100 * shortest / measured
@@ -81,6 +84,7 @@ struct Figures {
   std::optional<metrics::Summary> step_ms;  // over all steps of all trials
   Shares shares;
   std::optional<PhaseFigures> prefill, decode;
+  Limits limits;               // the medians of what held for the trials
   double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any
 };
 

@@ -5,6 +5,8 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "bench/describe.h"
+#include "bench/figures.h"
 #include "engine/engine.h"
 #include "metrics/timeline.h"
 
@@ -29,6 +31,15 @@ double seconds(Nanoseconds duration) {
 
 std::chrono::nanoseconds to_ns(metrics::Seconds seconds) {
   return std::chrono::round<std::chrono::nanoseconds>(seconds);
+}
+
+backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::CeilingsNow& b) {
+  return {(a.read_gb_per_s + b.read_gb_per_s) / 2, (a.gops + b.gops) / 2};
+}
+
+// The memory of what is not counted may be made after this and reset_peak_resident_memory().
+void note_peak_memory(ConfigResult& result) {
+  result.peak_host_bytes = std::max(result.peak_host_bytes, peak_resident_memory().value_or(0));
 }
 
 int n_trials(const ConfigResult& result) {
@@ -134,6 +145,7 @@ RowPlan Runner::plan(const Row& row) const {
 
 void Runner::run_row(const Row& row, ConfigResult& result) {
   reset_peak_resident_memory();
+  result.peak_host_bytes = 0;
   if (const RowPlan plan = this->plan(row); !plan.fits) {
     result.note = fmt::format(
         "not run: its prompt of {} and {} new tokens take about {:.0f} s at the speed so far, {:.0f} s of "
@@ -147,11 +159,23 @@ void Runner::run_row(const Row& row, ConfigResult& result) {
   }
   const int64_t positions = result.prompt_tokens + result.max_new_tokens;
   result.cache_bytes = cache_bytes(loaded_.model->kv_config(options_.kv_type, 1, positions), positions);
-  result.peak_host_bytes = peak_resident_memory().value_or(0);
+  note_peak_memory(result);
+}
+
+// The memory that is read for them is not counted among the run's.
+Result<std::optional<backend::CeilingsNow>> Runner::ceilings_now(ConfigResult& result) const {
+  backend::Backend& backend = loaded_.model->backend();
+  if (!options_.measures_ceilings || is_cancelled()) return std::optional<backend::CeilingsNow>();
+  note_peak_memory(result);
+  const std::vector<std::string_view> of = arithmetics(name(main_weight_type(loaded_.model->file())));
+  TRY_ASSIGN(const backend::CeilingsNow now, backend.measure_ceilings_now(of));
+  reset_peak_resident_memory();
+  return std::optional(now);
 }
 
 Status Runner::run_trials(const Row& row, ConfigResult& result) {
   TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(result.prompt_tokens));
+  std::optional<backend::CeilingsNow> before;
   while (n_trials(result) < options_.trials && !is_cancelled()) {
     const RowPlan plan = this->plan(row);
     const bool is_first = result.trials.empty();
@@ -159,7 +183,10 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     progress_.warmup = is_first && result.warmup_runs < plan.warmup_runs;
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
     progress_.n_runs = progress_.warmup ? plan.warmup_runs : options_.trials;
-    TRY_ASSIGN(const std::optional<Trial> trial, run_once(row, ids, result));
+    if (!progress_.warmup && !before) {
+      TRY_ASSIGN(before, ceilings_now(result));
+    }
+    TRY_ASSIGN(std::optional<Trial> trial, run_once(row, ids, result));
     if (!trial) break;
     // A first run may have shown that there is no time to warm up: it is a trial then.
     if (progress_.warmup && result.warmup_runs < this->plan(row).warmup_runs) {
@@ -167,7 +194,10 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     } else if (is_first || trial->generated_tokens == result.max_new_tokens) {
       result.cut = result.cut || trial->generated_tokens < result.max_new_tokens;
       result.max_new_tokens = trial->generated_tokens;
-      result.trials.push_back(*trial);
+      TRY_ASSIGN(const auto after, ceilings_now(result));
+      if (after) trial->ceilings = mean(before.value_or(*after), *after);
+      before = after;
+      result.trials.push_back(std::move(*trial));
     } else {
       break;
     }

@@ -23,6 +23,8 @@ struct RunOptions {
   int trials = 3;
   bool use_kv_cache = true;
   DType kv_type = DType::kF16;
+  // Before and after each trial, in some tenths of a second, which count among max_seconds.
+  bool measures_ceilings = false;
   std::optional<std::string> prompt;  // repeated or cut to a config's length; else a passage of our own
   // For the whole suite, shared among its configs as time_plan.h says. The first config has no plan before
   // its first token. A config's first trial ends with its part of the share, after the token that it is at;
@@ -67,6 +69,7 @@ class Runner {
   // Of what the pace is by now.
   RowPlan plan(const Row& row) const;
   void run_row(const Row& row, ConfigResult& result);
+  Result<std::optional<backend::CeilingsNow>> ceilings_now(ConfigResult& result) const;
   Status run_trials(const Row& row, ConfigResult& result);
   bool has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const;
   void add_note(ConfigResult& result) const;

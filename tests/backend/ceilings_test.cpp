@@ -36,5 +36,15 @@ TEST(Ceilings, AreSteadyWhileTheMedianWindowComesNearTheBest) {
   EXPECT_FALSE(ceilings.steady());
 }
 
+TEST(CeilingsNow, AreOfTheFastestArithmeticThatIsHere) {
+  constexpr std::array<std::string_view, 1> kFloat = {"fp32"};
+  constexpr std::array<std::string_view, 1> kUnknown = {"fp8"};
+  const auto now = measure_cpu_ceilings_now(kFloat, 100'000);
+  ASSERT_TRUE(now) << now.error().message;
+  EXPECT_GT(now->gops, 0);
+  EXPECT_GE(now->read_gb_per_s, 0) << "0 where memory is scarce";
+  EXPECT_EQ(measure_cpu_ceilings_now(kUnknown, 1)->gops, 0);
+}
+
 }  // namespace
 }  // namespace inferno::backend

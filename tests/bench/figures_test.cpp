@@ -161,6 +161,24 @@ TEST(Figures, BandwidthAndItsShareAreMediansOfTheSameTrials) {
   EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
 }
 
+TEST(Figures, ATrialIsHeldAgainstTheCeilingsBesideIt) {
+  bench::Trial half = three_tokens();  // 20 GB/s; its prompt 240 G/s
+  half.ceilings = {40, 300};
+  bench::Trial full = three_tokens();
+  full.ceilings = {20, 240};
+  bench::Trial quarter = three_tokens();
+  quarter.ceilings = {80, 480};
+  const auto f = bench::figures(result_of({quarter, full, half}), make_setting());
+  EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
+  EXPECT_DOUBLE_EQ(f->prefill->of_ceiling->pct, 80);
+  EXPECT_DOUBLE_EQ(*f->limits.read_gb_per_s, 40);
+  EXPECT_DOUBLE_EQ(*f->limits.gops, 300);
+  EXPECT_EQ(f->decode->of_ceiling->ceiling, "40.0 GB/s read");
+  // What could not be measured beside it is the setting's.
+  half.ceilings = {0, 0};
+  EXPECT_DOUBLE_EQ(bench::figures(result_of({half}), make_setting())->decode->of_ceiling->pct, 50);
+}
+
 TEST(Figures, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(bench::figures(result_of({}), make_setting()));
   bench::Trial one_token = three_tokens();

@@ -64,6 +64,16 @@ TEST_F(RunnerTest, EveryTrialHasTheConfigsLengthAndItsPartsSumToTheWall) {
   EXPECT_EQ(results[0].cache_bytes, (5u + 4u) * 2 * 2 * 2 * 8 * 2);
 }
 
+TEST_F(RunnerTest, EveryTrialHasCeilingsWhereTheyAreAskedFor) {
+  for (const bool asked : {false, true}) {
+    const auto results = run({config(5, 4)}, {.warmup_runs = 1, .trials = 2, .measures_ceilings = asked});
+    for (const Trial& trial : results[0].trials) {
+      ASSERT_EQ(trial.ceilings.has_value(), asked);
+      EXPECT_GT(trial.ceilings.value_or(backend::CeilingsNow{1, 1}).gops, 0);
+    }
+  }
+}
+
 TEST_F(RunnerTest, WithoutCacheEachTokenReadsEverythingAgain) {
   const auto with = run({config(5, 4)}, {.warmup_runs = 0, .trials = 1});
   const auto without = run({config(5, 4)}, {.warmup_runs = 0, .trials = 1, .use_kv_cache = false});

@@ -166,6 +166,29 @@ void add_row_note(std::string& notes, const Column& column, size_t i) {
                          escaped(result.note, result.note.size()));
 }
 
+// A machine that changes while it is measured: a virtual one, mostly.
+void add_ceilings_note(std::string& notes, const Column& column, size_t i) {
+  const ConfigResult& result = column.report->results[i];
+  const auto range = [&](double backend::CeilingsNow::*member) -> std::optional<std::pair<double, double>> {
+    std::vector<double> sample;
+    for (const Trial& trial : result.trials) {
+      if (trial.ceilings) sample.push_back((*trial.ceilings).*member);
+    }
+    if (sample.empty()) return std::nullopt;
+    const auto [least, most] = std::minmax_element(sample.begin(), sample.end());
+    return *most > 1.1 * *least ? std::optional(std::pair(*least, *most)) : std::nullopt;
+  };
+  std::vector<std::string> changes;
+  if (const auto read = range(&backend::CeilingsNow::read_gb_per_s))
+    changes.push_back(fmt::format("memory gave {:.1f} to {:.1f} GB/s", read->first, read->second));
+  if (const auto gops = range(&backend::CeilingsNow::gops))
+    changes.push_back(fmt::format("its peak went from {:.0f} to {:.0f} G/s", gops->first, gops->second));
+  if (changes.empty()) return;
+  notes += fmt::format(
+      "- **{}, {}**: the machine changed meanwhile: {}. Each trial's share is of its own ceilings.\n",
+      column.name, escaped(result.config.key), join(changes, ", "));
+}
+
 std::string notes(std::span<const Column> columns) {
   std::string notes =
       "### Notes\n\n"
@@ -177,6 +200,7 @@ std::string notes(std::span<const Column> columns) {
   for (const Column& column : columns) {
     for (size_t i = 0; i < column.figures.size(); ++i) {
       add_row_note(notes, column, i);
+      add_ceilings_note(notes, column, i);
       const auto& f = column.figures[i];
       for (const auto& phase : {f ? f->prefill : std::nullopt, f ? f->decode : std::nullopt}) {
         partial = partial || (phase && phase->of_ceiling && phase->of_ceiling->partial);

@@ -40,6 +40,10 @@ Trial read_trial(JsonReader json) {
   trial.generated_tokens = tokens(json, "generated_tokens");
   trial.prefill_cost = read_cost(json.object("prefill_cost"));
   trial.decode_cost = read_cost(json.object("decode_cost"));
+  if (json.has("ceilings")) {  // older reports lack them
+    JsonReader ceilings = json.object("ceilings");
+    trial.ceilings = {ceilings.number("read_gb_per_s"), ceilings.number("gops")};
+  }
   for (const uint64_t ns : json.wholes("step_ns")) trial.steps.emplace_back(ns);
   json.expect(
       trial.prefill + trial.decode + trial.sampling + trial.detokenization + trial.other == trial.wall,

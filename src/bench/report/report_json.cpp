@@ -63,6 +63,9 @@ Json trial_json(const Trial& trial) {
           {"generated_tokens", trial.generated_tokens},
           {"prefill_cost", cost_json(trial.prefill_cost)},
           {"decode_cost", cost_json(trial.decode_cost)},
+          {"ceilings", trial.ceilings ? Json{{"read_gb_per_s", trial.ceilings->read_gb_per_s},
+                                             {"gops", trial.ceilings->gops}}
+                                      : Json(nullptr)},
           {"step_ns", std::move(steps)}};
 }
 
@@ -135,7 +138,7 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
   };
   add_ceiling_keys(json, "prefill", f ? f->prefill : std::nullopt);
   add_ceiling_keys(json, "decode", f ? f->decode : std::nullopt);
-  const Limits limit = limits(setting);
+  const Limits limit = f ? f->limits : limits(setting);
   json["ceilings"] = {{"read_gb_per_s", or_null(limit.read_gb_per_s)},
                       {"arithmetic", text_or_null(limit.arithmetic)},
                       {"gops", or_null(limit.gops)}};

@@ -121,6 +121,17 @@ TEST(Markdown, LabelsWhatItIs) {
   EXPECT_NE(text.find("| medium |"), std::string::npos);
 }
 
+TEST(Markdown, SaysWhereTheMachineChanged) {
+  bench::Report report = make_report();
+  for (bench::Trial& trial : report.results[0].trials) trial.ceilings = {30, 300};
+  report.results[0].trials[1].ceilings = {60, 301};
+  EXPECT_NE(
+      bench::markdown({&report, 1})
+          .find("- **tiny-1b, short**: the machine changed meanwhile: memory gave 30.0 to 60.0 GB/s. Each"),
+      std::string::npos)
+      << bench::markdown({&report, 1});
+}
+
 TEST(Markdown, NothingOfAFileReachesTheTerminalRaw) {
   bench::Report report = make_report();
   const std::string evil = "a\n## b\x1b[2J\u009b2J\x7f" + std::string(200, 'x');
