@@ -39,25 +39,21 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   std::vector<int8_t> q;
   std::vector<float> scale;
   std::vector<int32_t> sum, half;
+  std::vector<float> total, half_total;
   if (kernel.quantizes_x) {
     q.resize(static_cast<size_t>(p.n * p.k));
     scale.resize(q.size() / 32);
     sum.resize(q.size() / 32);
     half.resize(q.size() / 16);
-    cpu.quantize(p.x, p.n, p.k, {q.data(), scale.data(), sum.data(), half.data()});
+    total.resize(q.size() / 32);
+    half_total.resize(q.size() / 16);
   }
+  const kernels::QuantizedRows quantized = {q.data(),    scale.data(), sum.data(),
+                                            half.data(), total.data(), half_total.data()};
+  if (kernel.quantizes_x) cpu.quantize(p.x, p.n, p.k, quantized);
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
-  kernel.multiply({bytes_of(panels),
-                   p.bias,
-                   p.x,
-                   {q.data(), scale.data(), sum.data(), half.data()},
-                   p.y,
-                   p.n,
-                   p.m,
-                   p.k,
-                   0,
-                   n_panels,
-                   bytes_of(scratch)});
+  kernel.multiply(
+      {bytes_of(panels), p.bias, p.x, quantized, p.y, p.n, p.m, p.k, 0, n_panels, bytes_of(scratch)});
 }
 
 template <class Fn>

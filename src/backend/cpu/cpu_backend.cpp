@@ -331,9 +331,9 @@ class CpuBackend final : public HostBackend {
     constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
     const int64_t elements = (n * max_cols_ + kWhole - 1) / kWhole * kWhole;
     if (elements <= capacity_ || !status_) return status_.ok();
-    // As quantized_from() shares it out: a byte each, and of each block a scale, its sum, those of its
-    // halves.
-    Result<Buffer> buffer = alloc(static_cast<size_t>(elements + elements / 32 * (4 + 4 + 8)));
+    // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those of
+    // its halves.
+    Result<Buffer> buffer = alloc(static_cast<size_t>(elements + elements / 32 * (4 + 2 * (4 + 8))));
     if (!buffer) {
       status_ = buffer.error();
       return false;
@@ -348,7 +348,11 @@ class CpuBackend final : public HostBackend {
     auto* q = static_cast<int8_t*>(quantized_.data());
     auto* scale = reinterpret_cast<float*>(q + capacity_);
     auto* sum = reinterpret_cast<int32_t*>(scale + capacity_ / 32);
-    return {q + row * k, scale + row * (k / 32), sum + row * (k / 32), sum + capacity_ / 32 + row * (k / 16)};
+    int32_t* half = sum + capacity_ / 32;
+    auto* total = reinterpret_cast<float*>(half + capacity_ / 16);
+    const int64_t block = row * (k / 32);
+    return {q + row * k,      scale + block, sum + block,
+            half + 2 * block, total + block, total + capacity_ / 32 + 2 * block};
   }
 
   std::string name_;

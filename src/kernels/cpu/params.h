@@ -16,6 +16,8 @@ struct QuantizedRows {
   int32_t* sum;   // (n, k / 32): -128 * sum of the block's q; it takes back what weights stored as q + 128
                   // add to a dot product
   int32_t* half;  // (n, k / 16): the same of each half block
+  float* total;   // (n, k / 32): scale * sum of the block's q, what a minimum of weights is multiplied by
+  float* half_total;  // (n, k / 16): the same of each half block
 };
 
 // y[r, i] = sum over j of w[i, j] * x[r, j] (+ bias[i]) for the weight rows of some panels. Sums go through j

@@ -96,12 +96,14 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
   const int8_t* q[kRows];
   const float* x_scale[kRows];
   const int32_t* x_sum[kRows];
+  const float* x_total[kRows];
   F y[kPanels][kRows];
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
     q[t] = p.quantized.q + (r + t) * p.k;
     x_scale[t] = p.quantized.scale + (r + t) * nb;
     x_sum[t] = kGroups == 1 ? p.quantized.sum + (r + t) * nb : p.quantized.half + (r + t) * nb * 2;
+    x_total[t] = (kGroups == 1 ? p.quantized.total : p.quantized.half_total) + (r + t) * nb * kGroups;
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
@@ -130,12 +132,8 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
           if constexpr (Format::kHasMin) {
             const F w_min = scales[i].min(j, group);
 #pragma GCC unroll 8
-            for (int t = 0; t < kRows; ++t) {
-              // Exact but for one rounding: the sum is a small whole number.
-              const float x_total =
-                  x_scale[t][b] * (static_cast<float>(x_sum[t][b * kGroups + group]) * -0x1p-7f);
-              y[i][t] = V::fma(w_min, V::set(x_total), y[i][t]);
-            }
+            for (int t = 0; t < kRows; ++t)
+              y[i][t] = V::fma(w_min, V::set(x_total[t][b * kGroups + group]), y[i][t]);
           }
         }
       }

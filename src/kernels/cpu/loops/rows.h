@@ -96,6 +96,11 @@ void quantize_rows(const float* x, int64_t n, int64_t k, const QuantizedRows& y)
     y.half[block * 2 + 1] = minus_128_times(V::sum_i32(sums[1]));
     y.sum[block] = y.half[block * 2] + y.half[block * 2 + 1];
   }
+  // Exact but for the product's rounding: a sum is a small whole number.
+  for (int64_t i = 0; i < n * k / kBlockElements; ++i)
+    y.total[i] = y.scale[i] * (static_cast<float>(y.sum[i]) * -0x1p-7f);
+  for (int64_t i = 0; i < n * k / kBlockElements * 2; ++i)
+    y.half_total[i] = y.scale[i / 2] * (static_cast<float>(y.half[i]) * -0x1p-7f);
 }
 
 // x / (1 + e^-x); gelu's tanh form is the same of another argument.
