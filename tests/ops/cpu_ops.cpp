@@ -56,6 +56,11 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
       {bytes_of(panels), p.bias, p.x, quantized, p.y, p.n, p.m, p.k, 0, n_panels, bytes_of(scratch)});
 }
 
+// Head by head, last first: each stands for itself.
+void kv_append(const CpuKernels& cpu, const kernels::KvAppendParams& p) {
+  for (int64_t head = p.kv.n_kv_heads - 1; head >= 0; --head) cpu.kv_append(p, head, head + 1);
+}
+
 template <class Fn>
 void for_parts(const kernels::AttentionParams& p, const Fn& fn) {
   for (int64_t s = 0; s < p.n_seqs; ++s) {
@@ -103,7 +108,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cpu.rms_norm,
           reference::rope_table,
           cpu.rope,
-          cpu.kv_append,
+          with_cpu(kv_append),
           with_cpu(attention),
           cpu.add,
           cpu.act_mul,

@@ -7,6 +7,8 @@
 #include "backend/cost.h"
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_weight.h"
+#include "backend/cpu/quantized_buffer.h"
+#include "backend/cpu/rows_left.h"
 #include "backend/host_backend.h"
 #include "base/cpu_topology.h"
 #include "base/thread_team.h"
@@ -16,11 +18,13 @@ namespace inferno::backend {
 namespace {
 
 namespace reference = kernels::reference;
-using kernels::QuantizedRows;
 
-// Rows of activations from which on a step's work on rows is shared among the threads: below, a barrier costs
-// more than the work.
+// Rows of activations from which on a step's work on rows is shared among the threads as a loop of its own.
+// Below, a barrier costs more than the work: what follows a product on each of its outputs alone is done by
+// whoever has made them (RowsLeft), the rest by one thread.
 constexpr int64_t kSharedRows = 8;
+// Outputs of gate and up that are gone on with at once: whole blocks of quantized activations.
+constexpr int64_t kActivationRows = 64;
 // Turns for each thread in a product: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
 
@@ -31,6 +35,13 @@ struct Product {
   float* y;
 };
 const Weight kNoBias;
+
+// The rows that products multiply; `quantized` holds them in 8 bits where a product wants that.
+struct Activations {
+  const float* x;
+  int64_t n;
+  const QuantizedBuffer& quantized;
+};
 
 class CpuBackend final : public HostBackend {
  public:
@@ -77,7 +88,7 @@ class CpuBackend final : public HostBackend {
     if (!reserve(n)) return;
     const Product product = {&a.w, &a.bias, a.y.as<float>()};
     quantize_for({&product, 1}, a.x.as<float>(), n);
-    multiply_all({&product, 1}, a.x.as<float>(), n);
+    multiply_all({&product, 1}, {a.x.as<float>(), n, quantized_}, [](size_t, int64_t, int64_t) {});
   }
 
   void do_rms_norm(const RmsNormArgs& a) override {
@@ -101,7 +112,8 @@ class CpuBackend final : public HostBackend {
   }
 
   void do_kv_append(const KvAppendArgs& a) override {
-    for_row_blocks(a.batch.n_tokens, [&](int64_t row, int64_t n) { append_rows(a, row, n); });
+    for_row_blocks(a.batch.n_tokens,
+                   [&](int64_t row, int64_t n) { append_rows(a, row, n, 0, a.kv.n_kv_heads); });
   }
 
   void do_attention(const AttentionArgs& a) override { attention_.run(a); }
@@ -129,18 +141,18 @@ class CpuBackend final : public HostBackend {
                                  Product{&a.wv, &a.bv, a.v.as<float>()}};
     const int64_t n = a.x.shape[0];
     norm_and_quantize(products, a.norm, a.eps, a.x, a.normed);
-    multiply(products, a.normed.as<float>(), n);
-    const auto norm_heads = [&](const Weight& w, const Tensor& x, int64_t row, int64_t n_rows) {
-      if (w.empty()) return;
-      float* first = x.as<float>() + row * x.shape[1] * x.shape[2];
-      kernels_.rms_norm({first, vector_of(w), first, n_rows * x.shape[1], x.shape[2], a.eps});
-    };
-    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
-      norm_heads(a.q_norm, a.q, row, n_rows);
-      norm_heads(a.k_norm, a.k, row, n_rows);
-      rope_rows({a.q, a.cos_sin, a.rope_style}, row, n_rows);
-      rope_rows({a.k, a.cos_sin, a.rope_style}, row, n_rows);
-      append_rows({a.k, a.v, a.kv, a.batch}, row, n_rows);
+    const Activations normed = {a.normed.as<float>(), n, quantized_};
+    const int64_t n_kv_heads = a.kv.n_kv_heads;
+    if (n >= kSharedRows) {
+      multiply(products, normed);
+      for_row_blocks(n, [&](int64_t row, int64_t n_rows) { finish_heads(a, row, n_rows, 0, n_kv_heads); });
+      return;
+    }
+    // A part: a KV head and the heads that share it.
+    const std::array rows = {a.wq.rows / n_kv_heads, a.wk.rows / n_kv_heads, a.wv.rows / n_kv_heads};
+    rows_left_.begin(n_kv_heads, rows[0] + rows[1] + rows[2]);
+    multiply(products, normed, [&](size_t i, int64_t begin, int64_t end) {
+      rows_left_.made(begin, end, rows[i], [&](int64_t head) { finish_heads(a, 0, n, head, head + 1); });
     });
   }
 
@@ -153,8 +165,7 @@ class CpuBackend final : public HostBackend {
     const int64_t n = a.x.shape[0];
     const Product product = {&a.wo, &a.bias, a.scratch.as<float>()};
     quantize_for({&product, 1}, a.attended.as<float>(), n);
-    multiply({&product, 1}, a.attended.as<float>(), n);
-    add_to_residual(a.post_norm, a.eps, a.scratch, a.x);
+    multiply_and_add(product, {a.attended.as<float>(), n, quantized_}, a.post_norm, a.eps, a.x);
   }
 
   void do_mlp_step(const MlpArgs& a) override {
@@ -164,15 +175,32 @@ class CpuBackend final : public HostBackend {
     const std::array gate_up = {Product{&a.w_gate, &kNoBias, a.gate.as<float>()},
                                 Product{&a.w_up, &kNoBias, a.up.as<float>()}};
     norm_and_quantize(gate_up, a.norm, a.eps, a.x, a.normed);
-    multiply(gate_up, a.normed.as<float>(), n);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
-    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
-      float* gate = a.gate.as<float>() + row * hidden;
-      kernels_.act_mul({gate, a.up.as<float>() + row * hidden, gate, n_rows * hidden, a.activation});
-      quantize_rows({&down, 1}, a.gate.as<float>(), row, n_rows);
-    });
-    multiply({&down, 1}, a.gate.as<float>(), n);
-    add_to_residual(a.post_norm, a.eps, a.normed, a.x);
+    const bool quantizes_gate = quantizes({&down, 1});
+    // Of n elements from number `first` on.
+    const auto activate = [&](int64_t first, int64_t n_elements) {
+      float* gate = a.gate.as<float>() + first;
+      kernels_.act_mul({gate, a.up.as<float>() + first, gate, n_elements, a.activation});
+      if (quantizes_gate) kernels_.quantize(gate, 1, n_elements, activated_.from(first));
+    };
+    const Activations normed = {a.normed.as<float>(), n, quantized_};
+    if (n >= kSharedRows) {
+      multiply(gate_up, normed);
+      for_row_blocks(n, [&](int64_t row, int64_t n_rows) { activate(row * hidden, n_rows * hidden); });
+    } else {
+      // The last part may have fewer rows: as if those that are missing were made.
+      const int64_t n_parts = (hidden + kActivationRows - 1) / kActivationRows;
+      rows_left_.begin(n_parts, 2 * kActivationRows);
+      multiply(gate_up, normed, [&](size_t, int64_t begin, int64_t end) {
+        const int64_t whole_end = end == hidden ? n_parts * kActivationRows : end;
+        rows_left_.made(begin, whole_end, kActivationRows, [&](int64_t part) {
+          const int64_t first = part * kActivationRows;
+          const int64_t rows = std::min(kActivationRows, hidden - first);
+          for (int64_t row = 0; row < n; ++row) activate(row * hidden + first, rows);
+        });
+      });
+    }
+    multiply_and_add(down, {a.gate.as<float>(), n, activated_}, a.post_norm, a.eps, a.x);
   }
 
   void do_lm_head_step(const LmHeadArgs& a) override {
@@ -181,7 +209,7 @@ class CpuBackend final : public HostBackend {
     const Product head = {&a.head, &kNoBias, a.logits.as<float>()};
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
     norm_and_quantize({&head, 1}, a.norm, a.eps, a.rows, a.rows);
-    multiply({&head, 1}, a.rows.as<float>(), n);
+    multiply({&head, 1}, {a.rows.as<float>(), n, quantized_});
   }
 
  private:
@@ -214,10 +242,29 @@ class CpuBackend final : public HostBackend {
                    a.style});
   }
 
-  void append_rows(const KvAppendArgs& a, int64_t row, int64_t n) {
+  void append_rows(const KvAppendArgs& a, int64_t row, int64_t n, int64_t head_begin, int64_t head_end) {
     const int64_t size = a.kv.n_kv_heads * a.kv.head_dim;
     kernels_.kv_append(
-        {a.k.as<float>() + row * size, a.v.as<float>() + row * size, a.kv, a.batch.slot_mapping + row, n});
+        {a.k.as<float>() + row * size, a.v.as<float>() + row * size, a.kv, a.batch.slot_mapping + row, n},
+        head_begin, head_end);
+  }
+
+  // What is left to do on q, k and v after their products, for these KV heads and the heads that share them.
+  void finish_heads(const QkvArgs& a, int64_t row, int64_t n, int64_t head_begin, int64_t head_end) {
+    const int64_t n_pairs = a.cos_sin.shape[1];
+    const auto norm_and_rope = [&](const Weight& norm, const Tensor& x, int64_t r) {
+      const int64_t heads_per_kv_head = x.shape[1] / a.kv.n_kv_heads;
+      const int64_t n_heads = (head_end - head_begin) * heads_per_kv_head;
+      float* first = x.as<float>() + (r * x.shape[1] + head_begin * heads_per_kv_head) * x.shape[2];
+      if (!norm.empty()) kernels_.rms_norm({first, vector_of(norm), first, n_heads, x.shape[2], a.eps});
+      kernels_.rope(
+          {first, a.cos_sin.as<float>() + r * n_pairs * 2, 1, n_heads, x.shape[2], n_pairs, a.rope_style});
+    };
+    for (int64_t r = row; r < row + n; ++r) {
+      norm_and_rope(a.q_norm, a.q, r);
+      norm_and_rope(a.k_norm, a.k, r);
+    }
+    append_rows({a.k, a.v, a.kv, a.batch}, row, n, head_begin, head_end);
   }
 
   static bool quantizes(std::span<const Product> products) {
@@ -228,7 +275,7 @@ class CpuBackend final : public HostBackend {
   void quantize_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
     if (!quantizes(products)) return;
     const int64_t k = products.front().w->cols;
-    kernels_.quantize(x + row * k, n, k, quantized_from(row, k));
+    kernels_.quantize(x + row * k, n, k, quantized_.from(row * k));
   }
 
   void quantize_for(std::span<const Product> products, const float* x, int64_t n) {
@@ -245,25 +292,45 @@ class CpuBackend final : public HostBackend {
     });
   }
 
-  void add_to_residual(const Weight& post_norm, float eps, const Tensor& y, const Tensor& x) {
+  void add_to_residual(const Weight& post_norm, float eps, float* y, const Tensor& x) {
     const int64_t dim = x.cols();
     for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
-      float* first = y.as<float>() + row * dim;
+      float* first = y + row * dim;
       if (!post_norm.empty()) kernels_.rms_norm({first, vector_of(post_norm), first, n, dim, eps});
       kernels_.add({x.as<float>() + row * dim, first, n * dim});
     });
   }
 
-  // The products of the same x, as a line of the profile.
-  void multiply(std::span<const Product> products, const float* x, int64_t n) {
-    metrics::Cost cost;
-    for (const Product& p : products) cost += product_cost(*p.w, n);
-    const Operation operation(*this, "matmul", cost);
-    multiply_all(products, x, n);
+  // The residual stream += product, normed first where there is a norm.
+  void multiply_and_add(const Product& product, const Activations& x, const Weight& post_norm, float eps,
+                        const Tensor& residual) {
+    const int64_t dim = residual.cols();
+    if (!post_norm.empty() || x.n >= kSharedRows) {
+      multiply({&product, 1}, x);
+      return add_to_residual(post_norm, eps, product.y, residual);
+    }
+    multiply({&product, 1}, x, [&](size_t, int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < x.n * dim; at += dim)
+        kernels_.add({residual.as<float>() + at, product.y + at, end - begin});
+    });
   }
 
-  // As one loop: the turns of each follow those of the one before.
-  void multiply_all(std::span<const Product> products, const float* x, int64_t n) {
+  // The products of the same x, as a line of the profile.
+  template <class Made>
+  void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
+    metrics::Cost cost;
+    for (const Product& p : products) cost += product_cost(*p.w, x.n);
+    const Operation operation(*this, "matmul", cost);
+    multiply_all(products, x, made);
+  }
+  void multiply(std::span<const Product> products, const Activations& x) {
+    multiply(products, x, [](size_t, int64_t, int64_t) {});
+  }
+
+  // As one loop: the turns of each follow those of the one before. Calls made(i, begin, end) when these
+  // outputs of product i are there, for all rows of x, on the thread that made them.
+  template <class Made>
+  void multiply_all(std::span<const Product> products, const Activations& x, const Made& made) {
     std::array<int64_t, 4> turns = {};  // of the products up to this one
     std::array<int64_t, 4> panels_per_turn = {};
     int64_t total = 0;
@@ -279,38 +346,40 @@ class CpuBackend final : public HostBackend {
       size_t i = 0;
       while (turn >= turns[i]) ++i;
       const int64_t first = (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i];
-      multiply_panels(products[i], x, n, first,
-                      std::min(panels_of(*products[i].w), first + panels_per_turn[i]), thread);
+      const Weight& w = *products[i].w;
+      const int64_t end = std::min(panels_of(w), first + panels_per_turn[i]);
+      multiply_panels(products[i], x, first, end, thread);
+      made(i, first * rows_of_panel(w), std::min(end * rows_of_panel(w), w.rows));
     });
   }
 
   static constexpr int64_t kReferenceRows = 16;  // of a turn where there are no panels
 
-  static int64_t panels_of(const Weight& w) {
+  static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
+  static int64_t rows_of_panel(const Weight& w) {
     const CpuMatrix& m = matrix_of(w);
-    return m.kernel.rows != 0 ? m.n_panels : (w.rows + kReferenceRows - 1) / kReferenceRows;
+    return m.kernel.rows != 0 ? m.kernel.rows : kReferenceRows;
   }
 
-  void multiply_panels(const Product& p, const float* x, int64_t n, int64_t begin, int64_t end,
-                       unsigned thread) {
+  void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread) {
     const CpuMatrix& m = matrix_of(*p.w);
     if (m.kernel.rows == 0) {
-      multiply_by_reference(p, x, n, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
+      multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
       return;
     }
-    m.kernel.multiply({m.panels.get(), vector_of(*p.bias), x, quantized_from(0, p.w->cols), p.y, n, p.w->rows,
+    m.kernel.multiply({m.panels.get(), vector_of(*p.bias), x.x, x.quantized.from(0), p.y, x.n, p.w->rows,
                        p.w->cols, begin, end,
                        static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_});
   }
 
   // Rows of weights by the definition.
-  void multiply_by_reference(const Product& p, const float* x, int64_t n, int64_t begin, int64_t end) {
+  void multiply_by_reference(const Product& p, const Activations& x, int64_t begin, int64_t end) {
     const CpuMatrix& m = matrix_of(*p.w);
     for (int64_t i = begin; i < end; i += kReferenceRows) {
       const int64_t rows = std::min(kReferenceRows, end - i);
-      for (int64_t r = 0; r < n; ++r) {
+      for (int64_t r = 0; r < x.n; ++r) {
         reference::matmul({m.rows + i * m.row_bytes, p.w->dtype,
-                           p.bias->empty() ? nullptr : vector_of(*p.bias) + i, x + r * p.w->cols,
+                           p.bias->empty() ? nullptr : vector_of(*p.bias) + i, x.x + r * p.w->cols,
                            p.y + r * p.w->rows + i, 1, rows, p.w->cols});
       }
     }
@@ -328,31 +397,10 @@ class CpuBackend final : public HostBackend {
   // Room for n quantized rows of the widest matrix. Where there is none, the steps up to the end of this
   // forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
-    constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
-    const int64_t elements = (n * max_cols_ + kWhole - 1) / kWhole * kWhole;
-    if (elements <= capacity_ || !status_) return status_.ok();
-    // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those of
-    // its halves.
-    Result<Buffer> buffer = alloc(static_cast<size_t>(elements + elements / 32 * (4 + 2 * (4 + 8))));
-    if (!buffer) {
-      status_ = buffer.error();
-      return false;
+    for (QuantizedBuffer* buffer : {&quantized_, &activated_}) {
+      if (status_) status_ = buffer->reserve(n * max_cols_, *this);
     }
-    quantized_ = std::move(*buffer);
-    capacity_ = elements;
-    return true;
-  }
-
-  // Row `row` and those after it, of k elements each.
-  QuantizedRows quantized_from(int64_t row, int64_t k) const {
-    auto* q = static_cast<int8_t*>(quantized_.data());
-    auto* scale = reinterpret_cast<float*>(q + capacity_);
-    auto* sum = reinterpret_cast<int32_t*>(scale + capacity_ / 32);
-    int32_t* half = sum + capacity_ / 32;
-    auto* total = reinterpret_cast<float*>(half + capacity_ / 16);
-    const int64_t block = row * (k / 32);
-    return {q + row * k,      scale + block, sum + block,
-            half + 2 * block, total + block, total + capacity_ / 32 + 2 * block};
+    return status_.ok();
   }
 
   std::string name_;
@@ -364,9 +412,10 @@ class CpuBackend final : public HostBackend {
   int64_t max_cols_ = 0;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread
-  Buffer quantized_;
-  int64_t capacity_ = 0;  // elements
-  Status status_;         // of the forward pass under way
+  QuantizedBuffer quantized_;  // what the products under way multiply
+  QuantizedBuffer activated_;  // what gate and up come to, made while they still multiply the other
+  RowsLeft rows_left_;         // of the products under way
+  Status status_;              // of the forward pass under way
 };
 
 // The nodes of the first n_threads CPUs.

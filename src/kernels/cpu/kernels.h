@@ -30,7 +30,8 @@ struct CpuKernels {
   // key_tile, head_dim, key_tile). In Q8_0 a tile is, for each 32 dimensions, key_tile scales in F16, then
   // (32, key_tile) bytes. Values lie as kernels/params.h has it.
   int64_t key_tile;
-  void (*kv_append)(const KvAppendParams& p);
+  // Of KV heads head_begin .. head_end - 1.
+  void (*kv_append)(const KvAppendParams& p, int64_t head_begin, int64_t head_end);
   void (*attention)(const AttentionPart& p);
   // p.partial: those of n_chunks chunks, in order, all that the rows see.
   void (*merge_attention)(const AttentionPart& p, int64_t n_chunks);

@@ -178,13 +178,13 @@ inline void with_cache(DType dtype, const Fn& fn) {
 }
 
 template <class V, class Cache>
-void append_rows(const KvAppendParams& p) {
+void append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
   const KvLayerView& kv = p.kv;
   const int64_t bytes = Cache::row_bytes(kv.head_dim);
   for (int64_t r = 0; r < p.n; ++r) {
     const int64_t block = p.slot_mapping[r] / kv.block_size;
     const int64_t position = p.slot_mapping[r] % kv.block_size;
-    for (int64_t h = 0; h < kv.n_kv_heads; ++h) {
+    for (int64_t h = head_begin; h < head_end; ++h) {
       const int64_t source = (r * kv.n_kv_heads + h) * kv.head_dim;
       const int64_t first = (block * kv.n_kv_heads + h) * kv.block_size;
       const int64_t tile = first + position / kKeyTile<V> * kKeyTile<V>;
@@ -197,8 +197,8 @@ void append_rows(const KvAppendParams& p) {
 }
 
 template <class V>
-void kv_append_rows(const KvAppendParams& p) {
-  with_cache<V>(p.kv.dtype, [&](auto cache) { append_rows<V, decltype(cache)>(p); });
+void kv_append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
+  with_cache<V>(p.kv.dtype, [&](auto cache) { append_rows<V, decltype(cache)>(p, head_begin, head_end); });
 }
 
 }  // namespace
