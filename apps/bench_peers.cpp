@@ -64,6 +64,7 @@ Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
 
 Result<int> run(Options options) {
   TRY_ASSIGN(options.peer.kv_type, kv_type(options.model));
+  if (cpu_topology().nodes.size() > 1) options.peer.numa = options.model.numa;
   const std::atomic<bool>& cancelled = install_signal_flag();
   std::optional<TemporaryFolder> folder;
   if (model::is_synthetic(options.peer.model_path)) {

@@ -230,6 +230,17 @@ const NumaNode* largest_node(std::span<const NumaNode> nodes) {
   return nodes.empty() ? nullptr : &*std::max_element(nodes.begin(), nodes.end(), fewer_cores);
 }
 
+std::vector<unsigned> nodes_of(std::span<const NumaNode> nodes, std::span<const unsigned> cpus) {
+  std::vector<unsigned> ids;
+  for (const NumaNode& node : nodes) {
+    const auto is_there = [&](unsigned cpu) {
+      return std::binary_search(node.cpus.begin(), node.cpus.end(), cpu);
+    };
+    if (std::any_of(cpus.begin(), cpus.end(), is_there)) ids.push_back(node.id);
+  }
+  return ids;
+}
+
 Status isolate_numa_node() {
   const std::vector<NumaNode> nodes = numa_nodes(affinity(), read_text);
   if (nodes.size() < 2) return {};

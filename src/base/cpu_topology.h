@@ -40,6 +40,9 @@ CpuTopology cpu_topology(const std::vector<unsigned>& affinity, const ReadText& 
 // The node with the most cores, the first of equals; nullptr of none.
 const NumaNode* largest_node(std::span<const NumaNode> nodes);
 
+// The ids of the nodes that have any of these CPUs, in order.
+std::vector<unsigned> nodes_of(std::span<const NumaNode> nodes, std::span<const unsigned> cpus);
+
 // The calling thread, and those that it starts from now on, run on the node that has the most cores, and so
 // prefer its memory. Nothing where there is one node, or none that is known. kRuntime when the system
 // refuses.

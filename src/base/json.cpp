@@ -30,11 +30,14 @@ bool nests_too_deep(std::string_view text) {
 
 }  // namespace
 
+Status check_json_size(size_t bytes) {
+  if (bytes <= kMaxJsonBytes) return {};
+  return make_error(ErrorCode::kInvalidFile, "expected at most {} of JSON, found {}",
+                    human_bytes(kMaxJsonBytes), human_bytes(bytes));
+}
+
 Result<Json> parse_json(std::string_view text) {
-  if (text.size() > kMaxJsonBytes) {
-    return make_error(ErrorCode::kInvalidFile, "expected at most {} of JSON, found {}",
-                      human_bytes(kMaxJsonBytes), human_bytes(text.size()));
-  }
+  TRY(check_json_size(text.size()));
   if (nests_too_deep(text)) {
     return make_error(ErrorCode::kInvalidFile, "expected JSON nested at most {} deep, found deeper",
                       kMaxDepth);

@@ -14,6 +14,9 @@ using Json = nlohmann::ordered_json;
 
 inline constexpr size_t kMaxJsonBytes = size_t{64} << 20;
 
+// kInvalidFile for more than kMaxJsonBytes.
+Status check_json_size(size_t bytes);
+
 // kInvalidFile naming the position of what is no JSON. Refuses texts above kMaxJsonBytes and deep nesting,
 // which cost far more memory than their size.
 Result<Json> parse_json(std::string_view text);

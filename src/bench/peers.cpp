@@ -107,12 +107,23 @@ class Comparer {
   }
 
   Result<Speeds> run_peer(PeerComparison& comparison) {
-    TRY_ASSIGN(const Finished finished,
-               run_subprocess(
-                   {options_.program, "-m", options_.model_path, "-p", std::to_string(options_.prompt_tokens),
-                    "-n", std::to_string(options_.generated_tokens), "-t", std::to_string(comparison.threads),
-                    "-r", "1", "-ngl", "0", "-o", "json"},
-                   cancelled_));
+    std::vector<std::string> command = {options_.program,
+                                        "-m",
+                                        options_.model_path,
+                                        "-p",
+                                        std::to_string(options_.prompt_tokens),
+                                        "-n",
+                                        std::to_string(options_.generated_tokens),
+                                        "-t",
+                                        std::to_string(comparison.threads),
+                                        "-r",
+                                        "1",
+                                        "-ngl",
+                                        "0",
+                                        "-o",
+                                        "json"};
+    if (!options_.numa.empty()) command.insert(command.end(), {"--numa", options_.numa});
+    TRY_ASSIGN(const Finished finished, run_subprocess(command, cancelled_));
     if (finished.exit_code != 0) {
       return make_error(ErrorCode::kRuntime, "{}: ended with exit code {}", escaped(options_.program, 4096),
                         finished.exit_code);

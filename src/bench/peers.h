@@ -22,6 +22,7 @@ struct PeerOptions {
   int64_t generated_tokens = 128;
   int rounds = 5;
   DType kv_type = DType::kF16;  // of ours; the peer's default is F16
+  std::string numa;             // the peer's --numa; empty: its default
   Limits limits;                // with our threads and this model's weights; they hold for both
 };
 

@@ -100,6 +100,11 @@ TEST(CpuTopology, NodesAreThoseWithCpusOfOurs) {
   EXPECT_EQ(largest_node(part.nodes), &part.nodes[0]);
   const CpuTopology most_on_the_second = cpu_topology({0, 4, 2, 3}, from(files));
   EXPECT_EQ(largest_node(most_on_the_second.nodes)->id, 2u);
+  EXPECT_EQ(nodes_of(all.nodes, all.cpus).size(), 2u);
+  for (const NumaNode& node : all.nodes)
+    EXPECT_EQ(nodes_of(all.nodes, std::span(node.cpus).last(1)), std::vector{node.id});
+  EXPECT_TRUE(nodes_of(all.nodes, {}).empty());
+  EXPECT_TRUE(nodes_of({}, all.cpus).empty());
 
   files[folder + "online"] = "?";
   const CpuTopology untold = cpu_topology({0, 1, 2, 3}, from(files));

@@ -35,6 +35,7 @@ class Peers : public testing::Test {
     options.prompt_tokens = 4;
     options.generated_tokens = 3;
     options.rounds = 2;
+    options.numa = numa_;
     options.limits = limits_;
     return compare_with_peer(loaded_, options, {}, nullptr, clock_);
   }
@@ -42,6 +43,7 @@ class Peers : public testing::Test {
   std::vector<std::byte> bytes_;
   model::LoadedModel loaded_;
   test::TickingClock clock_;
+  std::string numa_;
   Limits limits_;
   std::string arguments_;
 };
@@ -96,6 +98,15 @@ TEST_F(Peers, BothStandBesideTheSameCeiling) {
   const std::string table = peer_table(*comparison);
   EXPECT_NE(table.find("| 1.0 GB/s read |"), std::string::npos) << table;
   EXPECT_NE(table.find("*: the other ceiling was not measured"), std::string::npos) << table;
+}
+
+TEST_F(Peers, ThePeerIsToldWhatToDoWithNumaNodes) {
+  numa_ = "distribute";
+  ASSERT_TRUE(compare(program(kAnswer)).ok());
+  std::ifstream in(arguments_);
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_EQ(line, "-m model.gguf -p 4 -n 3 -t 1 -r 1 -ngl 0 -o json --numa distribute");
 }
 
 TEST_F(Peers, WhatIsNotUnderstoodIsAnError) {

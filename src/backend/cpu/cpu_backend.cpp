@@ -418,20 +418,6 @@ class CpuBackend final : public HostBackend {
   Status status_;              // of the forward pass under way
 };
 
-// The nodes of the first n_threads CPUs.
-std::vector<unsigned> nodes_of(const CpuTopology& topology, unsigned n_threads) {
-  const std::span<const unsigned> cpus =
-      std::span(topology.cpus).first(std::min<size_t>(n_threads, topology.cpus.size()));
-  std::vector<unsigned> ids;
-  for (const NumaNode& node : topology.nodes) {
-    const auto is_there = [&](unsigned cpu) {
-      return std::binary_search(node.cpus.begin(), node.cpus.end(), cpu);
-    };
-    if (std::any_of(cpus.begin(), cpus.end(), is_there)) ids.push_back(node.id);
-  }
-  return ids;
-}
-
 Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads, std::span<const unsigned> cpus,
                                         std::vector<unsigned> nodes) {
   TRY_ASSIGN(const CpuIsa* isa, chosen_isa());
@@ -449,7 +435,9 @@ Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) 
   const CpuTopology topology = cpu_topology();
   const unsigned chosen = std::max(1u, std::min(topology.cores, topology.threads));
   const unsigned n_threads = options.threads != 0 ? options.threads : chosen;
-  return create("parallel", n_threads, topology.cpus, nodes_of(topology, n_threads));
+  const std::span<const unsigned> cpus = topology.cpus;
+  const auto used = cpus.first(std::min<size_t>(n_threads, cpus.size()));
+  return create("parallel", n_threads, cpus, nodes_of(topology.nodes, used));
 }
 
 }  // namespace inferno::backend

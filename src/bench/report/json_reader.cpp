@@ -23,10 +23,8 @@ std::string shown(const Json& json) {
 
 Result<std::string> read_text_file(const std::string& path) {
   TRY_ASSIGN(const auto file, MappedFile::open(path));
-  if (file->bytes().size() > kMaxJsonBytes) {
-    return make_error(ErrorCode::kInvalidFile, "{}: expected at most {} of JSON, found {}",
-                      escaped(path, path.size()), human_bytes(kMaxJsonBytes),
-                      human_bytes(file->bytes().size()));
+  if (const Status size = check_json_size(file->bytes().size()); !size) {
+    return make_error(size.error().code, "{}: {}", escaped(path, path.size()), size.error().message);
   }
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
