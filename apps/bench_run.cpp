@@ -41,7 +41,6 @@ Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
 }
 
 void add_run_options(Command command, bench::RunOptions& options) {
-  options.measures_ceilings = true;
   command.add_option("--warmup-runs", options.warmup_runs, "Runs before the timed ones")
       .check(whole_number(1000))
       .show_default();

@@ -55,6 +55,7 @@ struct Ceilings {
 struct CeilingsNow {
   double read_gb_per_s = 0;  // 0: could not be measured
   double gops = 0;           // 0: nothing here computes in such an arithmetic
+  std::string arithmetic;    // "int8": the fastest of those asked for
 };
 
 class RepackCache;

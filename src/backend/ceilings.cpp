@@ -238,13 +238,16 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
   const CpuTopology topology = cpu_topology();
   const Cpus cpus = Cpus(topology.cpus).first(std::clamp(threads, 1u, topology.threads));
   const CpuKernels kernels = kernels_of(*chosen);
-  Ceilings ignored;  // of which only the steadiness is noted
+  Ceilings ignored;  // notes how steady the windows were: these stand beside what ran on the same machine
   CeilingsNow now;
   for (const std::string_view arithmetic : arithmetics) {
     const PeakLoop loop = loop_of(kernels, arithmetic);
     if (loop.run == nullptr) continue;
     TRY_ASSIGN(const double gops, measure_loop(loop, calibrate(loop.run), cpus, ignored));
-    now.gops = std::max(now.gops, gops);
+    if (gops > now.gops) {
+      now.gops = gops;
+      now.arithmetic = arithmetic;
+    }
   }
   if (const auto bytes = read_buffer_bytes(topology.l3_bytes, available_memory())) {
     TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));

@@ -29,8 +29,8 @@ struct CeilingsOptions {
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
 
 // What `threads` threads (or as many as there are processors) get now, nothing remembered: of memory, and of
-// the fastest of these arithmetics, each in the best ISA that has it. Errors: those of chosen_isa();
-// kResource when memory or threads are refused.
+// the fastest of these arithmetics as the chosen ISA has them. Errors: those of chosen_isa(); kResource when
+// memory or threads are refused.
 Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics, unsigned threads);
 
 // The fewest bytes of which no cache holds much from one reading to the next: twice the L3, or 256 MiB where

@@ -45,8 +45,9 @@ std::optional<uint64_t> available_memory() {
   return machine ? machine : group;
 }
 
-void reset_peak_resident_memory() {
-  std::ofstream("/proc/self/clear_refs") << "5";  // proc(5)
+bool reset_peak_resident_memory() {
+  std::ofstream file("/proc/self/clear_refs");  // proc(5)
+  return static_cast<bool>(file << "5" << std::flush);
 }
 
 std::optional<uint64_t> peak_resident_memory() {

@@ -13,7 +13,7 @@ std::optional<uint64_t> available_memory();
 // The most memory that the process has had resident since its start or the last reset; nullopt where the
 // system does not tell.
 std::optional<uint64_t> peak_resident_memory();
-// Begins to look for it anew; what is resident now stays counted. Nothing where the system does not allow it.
-void reset_peak_resident_memory();
+// Begins to look for it anew; what is resident now stays counted. False where the system does not allow it.
+bool reset_peak_resident_memory();
 
 }  // namespace inferno

@@ -64,7 +64,7 @@ Limits median_limits(const std::vector<Trial>& trials, const Limits& setting) {
     }
     return metrics::percentile(sample, 0.5);
   };
-  return {of(&Limits::read_gb_per_s), of(&Limits::gops), setting.arithmetic};
+  return {of(&Limits::read_gb_per_s), of(&Limits::gops), limits(trials.back(), setting).arithmetic};
 }
 
 std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
@@ -85,6 +85,7 @@ std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds 
   const auto bytes = static_cast<double>(total.bytes());
   // Trials of one length have one cost, so what binds the middle one binds all, or nearly.
   std::optional<OfCeiling> of = of_ceiling(last, 1e-3 * ms.back(), middle);
+  if (pct.empty()) of.reset();
   if (of) of->pct = *metrics::percentile(pct, 0.5);
   return PhaseFigures{.ms = *metrics::percentile(ms, 0.5),
                       .gb_per_s = *metrics::percentile(gb_per_s, 0.5),
@@ -142,7 +143,10 @@ Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_v
 Limits limits(const Trial& trial, Limits setting) {
   if (!trial.ceilings) return setting;
   if (trial.ceilings->read_gb_per_s > 0) setting.read_gb_per_s = trial.ceilings->read_gb_per_s;
-  if (trial.ceilings->gops > 0 && setting.gops) setting.gops = trial.ceilings->gops;
+  if (trial.ceilings->gops > 0) {
+    setting.gops = trial.ceilings->gops;
+    setting.arithmetic = trial.ceilings->arithmetic;
+  }
   return setting;
 }
 

@@ -34,12 +34,11 @@ std::vector<std::string_view> arithmetics(std::string_view dtype);
 // With the fastest of these that was measured.
 Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype);
 Limits limits(const Setting& setting);
+// Those of one trial: what was measured beside it, else `setting`.
+Limits limits(const Trial& trial, Limits setting);
 
 enum class Bound { kMemory, kArithmetic };
 std::string_view name(Bound bound);  // "memory", "arithmetic"
-
-// Those of one trial: what was measured beside it, else `setting`.
-Limits limits(const Trial& trial, Limits setting);
 
 // A measured time against the shortest possible: the longer of bytes / read bandwidth and operations / peak.
 struct OfCeiling {

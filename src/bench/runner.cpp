@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -33,13 +34,14 @@ std::chrono::nanoseconds to_ns(metrics::Seconds seconds) {
   return std::chrono::round<std::chrono::nanoseconds>(seconds);
 }
 
-backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::CeilingsNow& b) {
-  return {(a.read_gb_per_s + b.read_gb_per_s) / 2, (a.gops + b.gops) / 2};
+// 0 is what could not be measured.
+double mean(double a, double b) {
+  return a > 0 && b > 0 ? (a + b) / 2 : a + b;
 }
 
-// The memory of what is not counted may be made after this and reset_peak_resident_memory().
-void note_peak_memory(ConfigResult& result) {
-  result.peak_host_bytes = std::max(result.peak_host_bytes, peak_resident_memory().value_or(0));
+backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::CeilingsNow& b) {
+  return {mean(a.read_gb_per_s, b.read_gb_per_s), mean(a.gops, b.gops),
+          a.gops > 0 ? a.arithmetic : b.arithmetic};
 }
 
 int n_trials(const ConfigResult& result) {
@@ -139,12 +141,15 @@ RowPlan Runner::plan(const Row& row) const {
             .trials = options_.trials,
             .run_s = kForever};
   }
-  const double left = kPlannedShare * (end() - row.begin_s);
+  // Ceilings stand before and after each trial.
+  const auto n_ceilings = static_cast<double>(row.rest.size()) * (options_.trials + 1);
+  const double left = kPlannedShare * (end() - row.begin_s) - n_ceilings * ceilings_s_;
   return plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
 }
 
 void Runner::run_row(const Row& row, ConfigResult& result) {
-  reset_peak_resident_memory();
+  peak_is_ours_ = reset_peak_resident_memory() || peak_is_ours_;
+  row_ceilings_s_ = 0;
   result.peak_host_bytes = 0;
   if (const RowPlan plan = this->plan(row); !plan.fits) {
     result.note = fmt::format(
@@ -162,15 +167,26 @@ void Runner::run_row(const Row& row, ConfigResult& result) {
   note_peak_memory(result);
 }
 
-// The memory that is read for them is not counted among the run's.
-Result<std::optional<backend::CeilingsNow>> Runner::ceilings_now(ConfigResult& result) const {
-  backend::Backend& backend = loaded_.model->backend();
-  if (!options_.measures_ceilings || is_cancelled()) return std::optional<backend::CeilingsNow>();
+void Runner::note_peak_memory(ConfigResult& result) {
+  if (peak_is_ours_)
+    result.peak_host_bytes = std::max(result.peak_host_bytes, peak_resident_memory().value_or(0));
+}
+
+// Absent as well where they cannot be measured, which is no reason to lose what was timed. The memory that is
+// read for them is not counted among the run's.
+std::optional<backend::CeilingsNow> Runner::ceilings_now(ConfigResult& result) {
+  if (!options_.measures_ceilings || is_cancelled() || elapsed() + ceilings_s_ > end()) return std::nullopt;
   note_peak_memory(result);
+  const double begin = elapsed();
+  backend::Backend& backend = loaded_.model->backend();
   const std::vector<std::string_view> of = arithmetics(name(main_weight_type(loaded_.model->file())));
-  TRY_ASSIGN(const backend::CeilingsNow now, backend.measure_ceilings_now(of));
-  reset_peak_resident_memory();
-  return std::optional(now);
+  const Result<backend::CeilingsNow> now = backend.measure_ceilings_now(of);
+  peak_is_ours_ = reset_peak_resident_memory();
+  ceilings_s_ = elapsed() - begin;
+  row_ceilings_s_ += ceilings_s_;
+  if (now) return *now;
+  log::event(log::Level::kWarn, "inferno::bench", "ceilings not measured", {{"reason", now.error().message}});
+  return std::nullopt;
 }
 
 Status Runner::run_trials(const Row& row, ConfigResult& result) {
@@ -183,9 +199,7 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     progress_.warmup = is_first && result.warmup_runs < plan.warmup_runs;
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
     progress_.n_runs = progress_.warmup ? plan.warmup_runs : options_.trials;
-    if (!progress_.warmup && !before) {
-      TRY_ASSIGN(before, ceilings_now(result));
-    }
+    if (!progress_.warmup && !before) before = ceilings_now(result);
     TRY_ASSIGN(std::optional<Trial> trial, run_once(row, ids, result));
     if (!trial) break;
     // A first run may have shown that there is no time to warm up: it is a trial then.
@@ -194,8 +208,12 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     } else if (is_first || trial->generated_tokens == result.max_new_tokens) {
       result.cut = result.cut || trial->generated_tokens < result.max_new_tokens;
       result.max_new_tokens = trial->generated_tokens;
-      TRY_ASSIGN(const auto after, ceilings_now(result));
-      if (after) trial->ceilings = mean(before.value_or(*after), *after);
+      const auto after = ceilings_now(result);
+      if (before && after) {
+        trial->ceilings = mean(*before, *after);
+      } else {
+        trial->ceilings = before ? before : after;
+      }
       before = after;
       result.trials.push_back(std::move(*trial));
     } else {
@@ -207,7 +225,7 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
 
 bool Runner::has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const {
   const double wanted = seconds(first.wall);
-  return elapsed() + wanted <= std::min(end(), row.begin_s + plan.budget_s + 0.1 * wanted);
+  return elapsed() + wanted <= std::min(end(), row.begin_s + row_ceilings_s_ + plan.budget_s + 0.1 * wanted);
 }
 
 void Runner::add_note(ConfigResult& result) const {

@@ -69,7 +69,8 @@ class Runner {
   // Of what the pace is by now.
   RowPlan plan(const Row& row) const;
   void run_row(const Row& row, ConfigResult& result);
-  Result<std::optional<backend::CeilingsNow>> ceilings_now(ConfigResult& result) const;
+  std::optional<backend::CeilingsNow> ceilings_now(ConfigResult& result);
+  void note_peak_memory(ConfigResult& result);
   Status run_trials(const Row& row, ConfigResult& result);
   bool has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const;
   void add_note(ConfigResult& result) const;
@@ -94,6 +95,9 @@ class Runner {
   std::chrono::steady_clock::time_point begin_;
   Progress progress_;
   Pace pace_;
+  double ceilings_s_ = 0;      // that the last ones took
+  double row_ceilings_s_ = 0;  // that those of the row have taken
+  bool peak_is_ours_ = true;   // whether the peak of memory is that of runs and nothing else
 };
 
 // What a cache holds of `tokens` positions, every layer at full length, as the seed's log counts it:

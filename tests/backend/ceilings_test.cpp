@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string_view>
+
 namespace inferno::backend {
 namespace {
 
@@ -42,6 +45,7 @@ TEST(CeilingsNow, AreOfTheFastestArithmeticThatIsHere) {
   const auto now = measure_cpu_ceilings_now(kFloat, 100'000);
   ASSERT_TRUE(now) << now.error().message;
   EXPECT_GT(now->gops, 0);
+  EXPECT_EQ(now->arithmetic, "fp32");
   EXPECT_GE(now->read_gb_per_s, 0) << "0 where memory is scarce";
   EXPECT_EQ(measure_cpu_ceilings_now(kUnknown, 1)->gops, 0);
 }

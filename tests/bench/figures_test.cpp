@@ -163,19 +163,26 @@ TEST(Figures, BandwidthAndItsShareAreMediansOfTheSameTrials) {
 
 TEST(Figures, ATrialIsHeldAgainstTheCeilingsBesideIt) {
   bench::Trial half = three_tokens();  // 20 GB/s; its prompt 240 G/s
-  half.ceilings = {40, 300};
+  half.ceilings = {40, 300, "int8"};
   bench::Trial full = three_tokens();
-  full.ceilings = {20, 240};
+  full.ceilings = {20, 240, "int8"};
   bench::Trial quarter = three_tokens();
-  quarter.ceilings = {80, 480};
+  quarter.ceilings = {80, 480, "int8"};
   const auto f = bench::figures(result_of({quarter, full, half}), make_setting());
   EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
   EXPECT_DOUBLE_EQ(f->prefill->of_ceiling->pct, 80);
   EXPECT_DOUBLE_EQ(*f->limits.read_gb_per_s, 40);
   EXPECT_DOUBLE_EQ(*f->limits.gops, 300);
   EXPECT_EQ(f->decode->of_ceiling->ceiling, "40.0 GB/s read");
+  // No ceilings but those of a trial that took no time.
+  bench::Setting setting = make_setting();
+  setting.ceilings = {};
+  half.decode = milliseconds(0);
+  bench::Trial bare = three_tokens();
+  EXPECT_FALSE(bench::figures(result_of({half, bare}), setting)->decode->of_ceiling);
+  half = three_tokens();
   // What could not be measured beside it is the setting's.
-  half.ceilings = {0, 0};
+  half.ceilings = {0, 0, "int8"};
   EXPECT_DOUBLE_EQ(bench::figures(result_of({half}), make_setting())->decode->of_ceiling->pct, 50);
 }
 

@@ -67,9 +67,10 @@ TEST_F(RunnerTest, EveryTrialHasTheConfigsLengthAndItsPartsSumToTheWall) {
 TEST_F(RunnerTest, EveryTrialHasCeilingsWhereTheyAreAskedFor) {
   for (const bool asked : {false, true}) {
     const auto results = run({config(5, 4)}, {.warmup_runs = 1, .trials = 2, .measures_ceilings = asked});
+    ASSERT_EQ(results[0].trials.size(), 2u);
     for (const Trial& trial : results[0].trials) {
       ASSERT_EQ(trial.ceilings.has_value(), asked);
-      EXPECT_GT(trial.ceilings.value_or(backend::CeilingsNow{1, 1}).gops, 0);
+      EXPECT_GT(trial.ceilings.value_or(backend::CeilingsNow{1, 1, ""}).gops, 0);
     }
   }
 }

@@ -11,6 +11,7 @@
 #include "support/forced_isa.h"
 #include "support/load.h"
 #include "support/tiny_model.h"
+#include "support/tiny_preset.h"
 
 namespace inferno {
 namespace {
@@ -152,6 +153,35 @@ INSTANTIATE_TEST_SUITE_P(Models, FewKvHeadsContract,
                            return fmt::format("{}_{}", std::get<0>(case_info.param),
                                               std::get<1>(case_info.param));
                          });
+
+// What follows a product of few rows is done in parts by whoever made them: heads, and 64 rows of gate and
+// up, of which 224 are three and a half. Also of several sequences, and of a type without panels (Q8_K).
+TEST(PartsContract, SequencesThatDecodeTogetherChangeNoBit) {
+  std::vector<Step> steps = {{{0, 0, 20}, {1, 0, 3}, {2, 0, 11}}};
+  steps.push_back({{0, 20, 21}, {1, 3, 4}, {2, 11, 14}});
+  for (size_t i = 0; i < 6; ++i) steps.push_back({{1, 4 + i, 5 + i}, {0, 21 + i, 22 + i}});
+  steps.push_back({{2, 14, 21}});
+  const std::vector<std::vector<int32_t>> sequences = {
+      test::random_ids(27, 300, 7), test::random_ids(10, 300, 8), test::random_ids(21, 300, 9)};
+  for (const auto& [dtype, hidden] :
+       {std::pair(DType::kQ8_0, 224), {DType::kF16, 232}, {DType::kQ8_K, 256}}) {
+    model::SyntheticSpec spec = test::tiny_spec("qwen3-0.6b", dtype);
+    spec.preset.hidden_dim = hidden;
+    const auto load = [&](const std::string& name, unsigned threads) {
+      auto backend = *backend::create_backend(name, {.threads = threads});
+      return *model::load_from_gguf(*model::synthesize(spec), backend);
+    };
+    const auto alone = load("simd", 0);
+    const std::vector<Step> whole = {{{0, 0, 27}}, {{1, 0, 10}}, {{2, 0, 21}}};
+    const auto expected = run(*alone.model, sequences, whole, DType::kF16);
+    for (const unsigned threads : {1u, 2u, 3u, 8u}) {
+      SCOPED_TRACE(fmt::format("{} {} threads", name(dtype), threads));
+      const auto loaded = load("parallel", threads);
+      const auto together = run(*loaded.model, sequences, steps, DType::kF16);
+      for (size_t s = 0; s < sequences.size(); ++s) expect_same_bits(together[s], expected[s]);
+    }
+  }
+}
 
 // The demo model's weights are quantized: activations are too, and the threads share every product.
 class QuantizedContract : public testing::TestWithParam<const kernels::CpuIsa*> {

@@ -177,6 +177,8 @@ class CpuBackend final : public HostBackend {
     norm_and_quantize(gate_up, a.norm, a.eps, a.x, a.normed);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
     const bool quantizes_gate = quantizes({&down, 1});
+    if (quantizes_gate) status_ = activated_.reserve(n * hidden, *this);
+    if (!status_) return;
     // Of n elements from number `first` on.
     const auto activate = [&](int64_t first, int64_t n_elements) {
       float* gate = a.gate.as<float>() + first;
@@ -394,12 +396,10 @@ class CpuBackend final : public HostBackend {
     return {};
   }
 
-  // Room for n quantized rows of the widest matrix. Where there is none, the steps up to the end of this
+  // Room for n rows of the widest matrix, quantized. Where there is none, the steps up to the end of this
   // forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
-    for (QuantizedBuffer* buffer : {&quantized_, &activated_}) {
-      if (status_) status_ = buffer->reserve(n * max_cols_, *this);
-    }
+    if (status_) status_ = quantized_.reserve(n * max_cols_, *this);
     return status_.ok();
   }
 

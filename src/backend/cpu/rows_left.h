@@ -22,8 +22,8 @@ class RowsLeft {
     for (int64_t i = 0; i < n_parts; ++i)
       left_[static_cast<size_t>(i)].store(rows, std::memory_order_relaxed);
   }
-  // Rows begin .. end - 1 of a matrix are made, of which each part has `rows` in order. Calls go_on(part) for
-  // those that are whole by this; what any thread has made of them is seen there.
+  // Rows begin .. end - 1 of a matrix, at least one, are made, of which each part has `rows` in order. Calls
+  // go_on(part) for those that are whole by this; what any thread has made of them is seen there.
   template <class Fn>
   void made(int64_t begin, int64_t end, int64_t rows, const Fn& go_on) {
     for (int64_t part = begin / rows; part * rows < end; ++part) {

@@ -172,7 +172,7 @@ void add_ceilings_note(std::string& notes, const Column& column, size_t i) {
   const auto range = [&](double backend::CeilingsNow::*member) -> std::optional<std::pair<double, double>> {
     std::vector<double> sample;
     for (const Trial& trial : result.trials) {
-      if (trial.ceilings) sample.push_back((*trial.ceilings).*member);
+      if (trial.ceilings && (*trial.ceilings).*member > 0) sample.push_back((*trial.ceilings).*member);
     }
     if (sample.empty()) return std::nullopt;
     const auto [least, most] = std::minmax_element(sample.begin(), sample.end());
@@ -182,7 +182,7 @@ void add_ceilings_note(std::string& notes, const Column& column, size_t i) {
   if (const auto read = range(&backend::CeilingsNow::read_gb_per_s))
     changes.push_back(fmt::format("memory gave {:.1f} to {:.1f} GB/s", read->first, read->second));
   if (const auto gops = range(&backend::CeilingsNow::gops))
-    changes.push_back(fmt::format("its peak went from {:.0f} to {:.0f} G/s", gops->first, gops->second));
+    changes.push_back(fmt::format("its arithmetic {:.0f} to {:.0f} G/s", gops->first, gops->second));
   if (changes.empty()) return;
   notes += fmt::format(
       "- **{}, {}**: the machine changed meanwhile: {}. Each trial's share is of its own ceilings.\n",

@@ -42,7 +42,8 @@ Trial read_trial(JsonReader json) {
   trial.decode_cost = read_cost(json.object("decode_cost"));
   if (json.has("ceilings")) {  // older reports lack them
     JsonReader ceilings = json.object("ceilings");
-    trial.ceilings = {ceilings.number("read_gb_per_s"), ceilings.number("gops")};
+    trial.ceilings = {ceilings.number("read_gb_per_s"), ceilings.number("gops"),
+                      ceilings.optional_text("arithmetic").value_or("")};
   }
   for (const uint64_t ns : json.wholes("step_ns")) trial.steps.emplace_back(ns);
   json.expect(

@@ -64,6 +64,7 @@ Json trial_json(const Trial& trial) {
           {"prefill_cost", cost_json(trial.prefill_cost)},
           {"decode_cost", cost_json(trial.decode_cost)},
           {"ceilings", trial.ceilings ? Json{{"read_gb_per_s", trial.ceilings->read_gb_per_s},
+                                             {"arithmetic", text_or_null(trial.ceilings->arithmetic)},
                                              {"gops", trial.ceilings->gops}}
                                       : Json(nullptr)},
           {"step_ns", std::move(steps)}};

@@ -123,8 +123,8 @@ TEST(Markdown, LabelsWhatItIs) {
 
 TEST(Markdown, SaysWhereTheMachineChanged) {
   bench::Report report = make_report();
-  for (bench::Trial& trial : report.results[0].trials) trial.ceilings = {30, 300};
-  report.results[0].trials[1].ceilings = {60, 301};
+  for (bench::Trial& trial : report.results[0].trials) trial.ceilings = {30, 300, "int8"};
+  report.results[0].trials[1].ceilings = {60, 301, "int8"};
   EXPECT_NE(
       bench::markdown({&report, 1})
           .find("- **tiny-1b, short**: the machine changed meanwhile: memory gave 30.0 to 60.0 GB/s. Each"),
