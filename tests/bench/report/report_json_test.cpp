@@ -179,6 +179,16 @@ TEST(ReportJson, WhateverReplacesAnyValueIsReadOrRefused) {
   }
 }
 
+TEST(ReportJson, AnUnknownArithmeticIsRefused) {
+  bench::Report report = make_report();
+  report.results[0].trials[0].ceilings = {33.5, 901, "<b>\x1b[2J"};
+  const auto read = bench::report_from_json(bench::to_json(report));
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().message.find("ceilings.arithmetic: expected fp32, bf16, fp16 or int8"),
+            std::string::npos)
+      << read.error().message;
+}
+
 TEST(ReportJson, WhatIsNoJsonIsRefused) {
   for (const std::string text : {"", "{", "[]", "null", "{\"configs\":1e999}", "\xff\xfe", "{} {}"}) {
     const auto read = bench::report_from_json(text);
