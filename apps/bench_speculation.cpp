@@ -1,4 +1,5 @@
-// inferno bench speculation: what guessing ahead gains on texts of several kinds.
+// inferno bench speculation: what guessing ahead, and the screen of the LM head, gain on texts of several
+// kinds.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "apps/commands.h"
+#include "apps/generation_report.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/progress_bar.h"
@@ -36,16 +38,33 @@ struct Row {
 };
 
 std::string as_table(const std::vector<Row>& rows) {
-  Table table({Align::kLeft, Align::kRight, Align::kRight, Align::kRight, Align::kRight, Align::kRight,
-               Align::kRight});
-  table.add_row({"text", "guessed", "came", "tokens a pass", "plain tok/s", "guessing tok/s", "gain"});
+  std::vector<Align> columns(7, Align::kRight);
+  std::vector<std::string> titles = {"text",        "guessed",        "came", "tokens a pass",
+                                     "plain tok/s", "guessing tok/s", "gain"};
+  const bool has_screen = rows.front().replay.screened.has_value();
+  if (has_screen) {
+    titles.insert(titles.end(), {"head read", "screened tok/s", "gain"});
+    columns.insert(columns.end(), 3, Align::kRight);
+  }
+  columns.front() = Align::kLeft;
+  Table table(columns);
+  table.add_row(titles);
   for (const Row& row : rows) {
     const bench::SpeculationReplay& r = row.replay;
     const auto n = static_cast<double>(r.new_tokens);
-    table.add_row({row.text, group_digits(r.guesses.drafted), group_digits(r.guesses.accepted),
-                   fmt::format("{:.2f}", n / static_cast<double>(r.n_passes)),
-                   fmt::format("{:.1f}", n / r.plain_s), fmt::format("{:.1f}", n / r.speculative_s),
-                   fmt::format("{:.2f}x", r.gain())});
+    std::vector<std::string> cells = {row.text,
+                                      group_digits(r.guesses.drafted),
+                                      group_digits(r.guesses.accepted),
+                                      fmt::format("{:.2f}", n / static_cast<double>(r.n_passes)),
+                                      fmt::format("{:.1f}", n / r.plain_s),
+                                      fmt::format("{:.1f}", n / r.speculative_s),
+                                      fmt::format("{:.2f}x", r.gain())};
+    if (r.screened) {
+      cells.push_back(fmt::format("{:.1f} %", 100 * r.screened->use.read_share()));
+      cells.push_back(fmt::format("{:.1f}", n / r.screened->s));
+      cells.push_back(fmt::format("{:.2f}x", r.plain_s / r.screened->s));
+    }
+    table.add_row(cells);
   }
   std::string text;
   for (const std::string& line : table.lines()) text += line + "\n";
@@ -71,6 +90,10 @@ std::string as_json(const Options& options, const model::LoadedModel& loaded, co
                              {"plain_s", r.plain_s},
                              {"speculative_s", r.speculative_s},
                              {"gain", r.gain()}});
+    if (r.screened) {
+      json["texts"].back()["screened_s"] = r.screened->s;
+      json["texts"].back()["head_screen"] = head_screen_json(r.screened->use);
+    }
   }
   return json_text(json, 2) + "\n";
 }
@@ -154,9 +177,11 @@ Run setup_bench_speculation(Command command) {
       .check(not_empty())
       .value_name("FILE");
   command.add_flag("--json", options->json, "Print one JSON object");
+  add_head_screen_option(command, options->model);
   add_model_options(command, options->model, false);
   command.set_footer(
-      "The model's own words do not matter: each pass is computed, and the text says what comes.\n\n"
+      "The model's own words do not matter: each pass is computed, and the text says what comes. With\n"
+      "--head-screen runs that use the screen come beside those that guess.\n\n"
       "Example:\n"
       "  inferno bench speculation model.gguf prose.txt code.cpp answer-that-quotes.txt");
   return [options] {

@@ -141,6 +141,7 @@ void write_json(const model::LoadedModel& loaded, const engine::Request& request
                      {"metrics", metrics_json(metrics, bandwidth)},
                      {"phases", phases_json(generated)},
                      {"guesses", guesses_json(generated.guesses)},
+                     {"head_screen", head_screen_json(generated.head_screen)},
                      {"serving", serving_json(serving)}};
   write_stdout(json_text(json, 2) + "\n");
 }
@@ -166,6 +167,9 @@ Result<int> run(const Options& options) {
   if (options.speculative != "none" && options.model.no_kv) {
     warn("--speculative changes nothing with --no-kv: guesses are checked against the cache");
   }
+  if (options.model.head_screen && !sampling::Sampler(options.sampling).takes_highest()) {
+    warn("--head-screen changes nothing at temperature > 0 or with --repetition-penalty: all logits count");
+  }
   TRY(kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
@@ -190,7 +194,7 @@ Result<int> run(const Options& options) {
     write_json(loaded, request, generated, metrics, serving, bandwidth);
   } else if (options.metrics != "none") {
     write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth) +
-                 guesses_line(generated));
+                 guesses_line(generated) + head_screen_line(generated.head_screen));
   }
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
@@ -239,6 +243,7 @@ Run setup_generate(Command command) {
                   "Write the request's latencies and speeds as metric,n,mean,min,p50,p95,p99,max")
       .value_name("FILE");
   command.add_flag("--json", options->json, "One JSON object on stdout instead of text");
+  add_head_screen_option(command, options->model);
   add_model_options(command, options->model, true);
   add_telemetry_options(command, options->telemetry);
   command.set_footer(

@@ -85,6 +85,12 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
       .excludes(kv);
 }
 
+void add_head_screen_option(Command command, ModelOptions& options) {
+  command.add_flag("--head-screen", options.head_screen,
+                   "Keep a coarse copy of the LM head and read of the head only what can hold the likeliest "
+                   "token; the same tokens at temperature 0, sooner, for half of the head's memory more");
+}
+
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {
   if (options.threads > 1 && (options.backend == "simd" || options.backend == "scalar")) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -92,7 +98,8 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
                       options.backend);
   }
   if (options.numa == "isolate") TRY(isolate_numa_node());
-  return backend::create_backend(options.backend, {.threads = options.threads});
+  return backend::create_backend(options.backend,
+                                 {.threads = options.threads, .head_screen = options.head_screen});
 }
 
 Result<std::string> repack_cache_folder(const ModelOptions& options) {
@@ -174,6 +181,13 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   TRY_ASSIGN(model::LoadedModel loaded, model::load_from_gguf(std::move(file), std::move(backend), load));
   bar.clear();
   for (const std::string& warning : loaded.warnings) warn(warning);
+  const backend::Weight& head = loaded.model->weights().output;
+  if (options.head_screen && !loaded.model->backend().has_screen(head)) {
+    warn(
+        fmt::format("--head-screen changes nothing: expected --backend parallel or simd and an LM head in "
+                    "F32, F16, BF16, Q8_0 or Q6_K, found --backend {} and {}",
+                    loaded.model->backend().info().backend, name(head.dtype)));
+  }
   return loaded;
 }
 

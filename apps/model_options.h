@@ -19,7 +19,8 @@ struct ModelOptions {
   std::string kv_type = "f16";
   bool no_kv = false;
   std::optional<bool> check_tensors;  // absent: a warning for files below 1 GiB
-  std::string repack_cache;           // "": none; "auto": the usual folder; else a folder
+  bool head_screen = false;
+  std::string repack_cache;  // "": none; "auto": the usual folder; else a folder
 };
 
 // --kv-type alone.
@@ -28,6 +29,9 @@ void add_kv_type_option(Command command, ModelOptions& options);
 Option add_repack_cache_option(Command command, ModelOptions& options, const std::string& description);
 // --backend, --threads, --numa, --kv-type, --check-tensors and --repack-cache; with_kv adds --kv and --no-kv.
 void add_model_options(Command command, ModelOptions& options, bool with_kv);
+
+// --head-screen.
+void add_head_screen_option(Command command, ModelOptions& options);
 
 // By --backend, --threads and --numa, which the calling thread then keeps to.
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);

@@ -17,7 +17,8 @@ using kernels::RopeStyle;
 enum class WeightUse {
   kMatmul,
   kEmbedding,         // rows are looked up
-  kEmbeddingAndHead,  // tied: rows are looked up, and it is multiplied with
+  kHead,              // multiplied with for logits
+  kEmbeddingAndHead,  // tied: rows are looked up, and it is multiplied with for logits
   kVector,            // a norm or bias: becomes F32
 };
 
@@ -168,6 +169,8 @@ struct LmHeadArgs {
   const Weight& head;  // (vocab, dim)
   Tensor rows;         // (n_logits, dim): scratch
   Tensor logits;       // (n_logits, vocab)
+  // Of each row only the highest logit is wanted, and where it stands: others may come out as -inf.
+  bool highest_only = false;
 };
 
 }  // namespace inferno::backend

@@ -27,11 +27,12 @@ Result<Weight> Backend::load_weight_cached(const Tensor& tensor, WeightUse use, 
 
 Backend::Operation::Operation(Backend& backend, const char* name, const metrics::Cost& cost)
     : backend_(backend),
+      outer_(backend.operation_),
       name_(name),
       cost_(cost),
       profiled_(backend.profiling_),
-      traced_(backend.depth_ == 0 && telemetry::enabled()) {
-  if (backend_.depth_++ == 0) backend_.counters_ += cost;
+      traced_(outer_ == nullptr && telemetry::enabled()) {
+  backend_.operation_ = this;
   if (profiled_) {
     backend_.profile_.enter(name);
     profile_start_ = std::chrono::steady_clock::now();
@@ -40,9 +41,22 @@ Backend::Operation::Operation(Backend& backend, const char* name, const metrics:
 }
 
 Backend::Operation::~Operation() {
-  --backend_.depth_;
+  backend_.operation_ = outer_;
+  if (outer_ == nullptr) backend_.counters_ += cost_;
   if (traced_) telemetry::record(name_, trace_start_, telemetry::now());
   if (profiled_) backend_.profile_.leave(std::chrono::steady_clock::now() - profile_start_, cost_);
+}
+
+void Backend::Operation::recount(const metrics::Cost& cost) {
+  cost_ = cost;
+}
+
+HeadScreenUse& HeadScreenUse::operator+=(const HeadScreenUse& other) {
+  passes += other.passes;
+  screened += other.screened;
+  head_bytes += other.head_bytes;
+  read_bytes += other.read_bytes;
+  return *this;
 }
 
 BatchView Backend::begin_forward(const BatchView& host_batch) {

@@ -58,6 +58,17 @@ struct CeilingsNow {
   std::string arithmetic;    // "int8": the fastest of those asked for
 };
 
+// What a screen has saved of the LM head (BackendOptions::head_screen).
+struct HeadScreenUse {
+  uint64_t passes = 0;      // that could have used it
+  uint64_t screened = 0;    // that did
+  uint64_t head_bytes = 0;  // of the head, once for each of the passes
+  uint64_t read_bytes = 0;  // what was read of screen and head instead
+
+  double read_share() const { return static_cast<double>(read_bytes) / static_cast<double>(head_bytes); }
+  HeadScreenUse& operator+=(const HeadScreenUse& other);
+};
+
 class RepackCache;
 
 class Backend {
@@ -116,7 +127,13 @@ class Backend {
 
   // Least bytes and operations of everything since the last reset_counters().
   const metrics::Cost& counters() const { return counters_; }
-  void reset_counters() { counters_ = {}; }
+  const HeadScreenUse& head_screen_use() const { return head_screen_use_; }
+  void reset_counters() {
+    counters_ = {};
+    head_screen_use_ = {};
+  }
+  // Whether there is a screen for this head: see BackendOptions::head_screen.
+  virtual bool has_screen(const Weight&) const { return false; }
 
   // Times every operation while on; costs two clock readings each. With telemetry on, an operation that is no
   // part of another is a span of its name too.
@@ -154,8 +171,12 @@ class Backend {
     Operation(const Operation&) = delete;
     Operation& operator=(const Operation&) = delete;
 
+    // Where it turns out while it runs that it costs something else.
+    void recount(const metrics::Cost& cost);
+
    private:
     Backend& backend_;
+    Operation* outer_;
     const char* name_;
     metrics::Cost cost_;
     bool profiled_;
@@ -164,16 +185,26 @@ class Backend {
     int64_t trace_start_ = 0;
   };
 
+  // The one that began last of those that go on.
+  Operation& operation() { return *operation_; }
+  // A forward pass whose head has a screen and is asked for the highest logits alone.
+  void count(const HeadScreenUse& use) { head_screen_use_ += use; }
+
  private:
   BatchView host_batch_;
   metrics::Cost counters_;
+  HeadScreenUse head_screen_use_;
   metrics::Profile profile_;
   bool profiling_ = false;
-  int depth_ = 0;
+  Operation* operation_ = nullptr;
 };
 
 struct BackendOptions {
   unsigned threads = 0;  // of `parallel`; 0: a thread for each core that this process may use
+  // A coarse copy of the LM head that tells which of its rows cannot have the highest logit, so that they are
+  // not read where nothing else is wanted (LmHeadArgs::highest_only); backend/cpu/head_screen.h. The highest
+  // logit and where it stands are the same, bit for bit.
+  bool head_screen = false;
 };
 
 // --backend: scalar | simd | parallel | cuda | metal | auto. An unknown name is kInvalidArgument with the

@@ -1,6 +1,7 @@
 #include "bench/speculation.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "engine/context.h"
@@ -10,32 +11,36 @@
 namespace inferno::bench {
 namespace {
 
+enum class How { kPlain, kSpeculative, kScreened };
+
 struct ReplayRun {
   std::chrono::nanoseconds time{0};
   int64_t n_passes = 0;
   engine::Guesses guesses;
+  backend::HeadScreenUse head_screen;
 };
 
 // Writes the text from token n_prompt on.
 class Writer {
  public:
-  Writer(engine::Context& context, std::span<const int32_t> text, int64_t max_guesses,
+  Writer(model::Model& model, engine::Context& context, std::span<const int32_t> text,
          const SpeculationOptions& options)
-      : context_(context), text_(text), max_guesses_(max_guesses), options_(options) {}
+      : model_(model), context_(context), text_(text), options_(options) {}
 
-  Result<ReplayRun> run(size_t n_prompt, bool speculate) {
+  Result<ReplayRun> run(size_t n_prompt, How how) {
     engine::Speculation speculation;
     sampling::Sampler sampler({});
     ReplayRun run;
     const auto start = options_.clock->now();
     for (size_t at = n_prompt; at < text_.size(); ++run.n_passes) {
       std::vector<int32_t> tokens = {text_[at - 1]};
-      if (speculate) {
-        const auto room = std::min(static_cast<int64_t>(text_.size() - at) - 1, max_guesses_);
+      if (how == How::kSpeculative) {
+        const auto room = std::min(static_cast<int64_t>(text_.size() - at) - 1, model_.max_batch() - 1);
         const auto guesses = speculation.draft(text_.first(at), room);
         tokens.insert(tokens.end(), guesses.begin(), guesses.end());
       }
-      TRY_ASSIGN(const std::chrono::nanoseconds pass, compute(tokens));
+      TRY_ASSIGN(const std::chrono::nanoseconds pass, compute(tokens, how == How::kScreened));
+      run.head_screen += model_.backend().head_screen_use();
       speculation.passed(static_cast<int64_t>(tokens.size()), pass);
       run.guesses.drafted += tokens.size() - 1;
       const size_t vocab_size = context_.logits().size() / tokens.size();
@@ -53,15 +58,16 @@ class Writer {
   }
 
  private:
-  Result<std::chrono::nanoseconds> compute(std::span<const int32_t> tokens) {
+  Result<std::chrono::nanoseconds> compute(std::span<const int32_t> tokens, bool highest_only) {
+    model_.backend().reset_counters();
     const auto start = options_.clock->now();
-    TRY(context_.compute(tokens, model::Batch::Logits::kAll, options_.cancelled));
+    TRY(context_.compute(tokens, model::Batch::Logits::kAll, options_.cancelled, highest_only));
     return options_.clock->now() - start;
   }
 
+  model::Model& model_;
   engine::Context& context_;
   std::span<const int32_t> text_;
-  int64_t max_guesses_;
   const SpeculationOptions& options_;
 };
 
@@ -97,20 +103,27 @@ Result<SpeculationReplay> replay_with_speculation(const model::LoadedModel& load
     const auto chunk = text.subspan(static_cast<size_t>(context.length()), static_cast<size_t>(rows));
     TRY(context.compute(chunk, model::Batch::Logits::kNone, options.cancelled));
   }
-  std::vector<ReplayRun> plain, speculative;
-  Writer writer(context, text, model.max_batch() - 1, options);
+  std::vector<How> ways = {How::kPlain, How::kSpeculative};
+  if (model.backend().has_screen(model.weights().output)) ways.push_back(How::kScreened);
+  std::map<How, std::vector<ReplayRun>> runs;
+  Writer writer(model, context, text, options);
   for (int64_t trial = 0; trial < options.trials; ++trial) {
     if (options.on_trial) options.on_trial(trial);
-    for (const bool speculate : {false, true}) {
+    for (const How how : ways) {
       context.truncate(options.prompt_tokens - 1);
-      TRY_ASSIGN(const ReplayRun run, writer.run(static_cast<size_t>(options.prompt_tokens), speculate));
-      (speculate ? speculative : plain).push_back(run);
+      TRY_ASSIGN(const ReplayRun run, writer.run(static_cast<size_t>(options.prompt_tokens), how));
+      runs[how].push_back(run);
     }
   }
-  const ReplayRun without = median(plain), with = median(speculative);
-  return SpeculationReplay{options.new_tokens, with.n_passes, with.guesses,
-                           std::chrono::duration<double>(without.time).count(),
-                           std::chrono::duration<double>(with.time).count()};
+  const auto seconds = [](const ReplayRun& run) { return std::chrono::duration<double>(run.time).count(); };
+  const ReplayRun with = median(runs[How::kSpeculative]);
+  SpeculationReplay replay{
+      options.new_tokens, with.n_passes, with.guesses, seconds(median(runs[How::kPlain])), seconds(with), {}};
+  if (runs.count(How::kScreened) != 0) {
+    const ReplayRun screened = median(runs[How::kScreened]);
+    replay.screened = {seconds(screened), screened.head_screen};
+  }
+  return replay;
 }
 
 }  // namespace inferno::bench

@@ -1,10 +1,11 @@
-// What guessing ahead (engine/speculation.h) gains on a text: the text is replayed as if the model had
-// written it, once with guesses and once without, so that any kind of text can be measured with any model,
-// whatever that would say.
+// What guessing ahead (engine/speculation.h) gains on a text, and what the screen of the LM head does, if
+// there is one: the text is replayed as if the model had written it, with each and without, so that any kind
+// of text can be measured with any model, whatever that would say.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "base/cancel.h"
@@ -31,6 +32,12 @@ struct SpeculationReplay {
   engine::Guesses guesses;  // likewise
   double plain_s = 0;       // medians, of decoding and sampling
   double speculative_s = 0;
+  // Without guesses, by the screen of the LM head: where the backend has one.
+  struct Screened {
+    double s = 0;
+    backend::HeadScreenUse use;  // in the median run
+  };
+  std::optional<Screened> screened;
 
   double gain() const { return plain_s / speculative_s; }
 };

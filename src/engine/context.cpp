@@ -20,10 +20,11 @@ Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache)
     : model_(&model), cache_(std::move(cache)) {}
 
 Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
-                        const CancelFn& cancelled) {
+                        const CancelFn& cancelled, bool highest_only) {
   TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
   batch_.clear();
   batch_.append(*cache_, kSequence, tokens, length_, wanted);
+  batch_.highest_only = highest_only;
   TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
   if (wanted != model::Batch::Logits::kNone) {
     logits_.resize(static_cast<size_t>(logits.values.n_elements()));

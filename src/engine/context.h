@@ -23,10 +23,11 @@ class Context {
   // Positions computed so far.
   int64_t length() const { return length_; }
   // One pass over at most model.max_batch() tokens that follow those already there. Afterwards logits() has
-  // the rows that were wanted: (1, vocab) for kLast, (n_tokens, vocab) for kAll, none for kNone. Errors:
+  // the rows that were wanted: (1, vocab) for kLast, (n_tokens, vocab) for kAll, none for kNone; with
+  // highest_only of each row the highest logit and those it might have been taken for, else -inf. Errors:
   // those of Model::forward; the context is then as it was before.
-  Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
-                 const CancelFn& cancelled = {});
+  Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted, const CancelFn& cancelled = {},
+                 bool highest_only = false);
   std::span<const float> logits() const { return logits_; }
   // Back to the first n_positions.
   void truncate(int64_t n_positions);

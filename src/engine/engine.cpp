@@ -11,9 +11,14 @@ namespace {
 constexpr std::string_view kModule = "inferno::decode";
 constexpr int64_t kPrefillChunk = 128;  // rows of a layer between two looks at `cancelled`
 
+// A token's probability takes all logits.
+bool logs_tokens() {
+  return log::enabled(log::Level::kInfo, kModule);
+}
+
 void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, std::span<const float> logits,
                int32_t id) {
-  if (!log::enabled(log::Level::kInfo, kModule)) return;
+  if (!logs_tokens()) return;
   log::event(log::Level::kInfo, kModule, "",
              {{"step", step},
               {"token_id", id},
@@ -118,9 +123,11 @@ Status Engine::forward(Sequence& sequence, std::span<const int32_t> tokens, mode
   const telemetry::ScopedCounter counter(sequence.is_prefill() ? "Engine::Prefill" : "Engine::Decode");
   model_->backend().reset_counters();
   const auto start = clock_->now();
-  TRY(sequence.context->compute(tokens, wanted, sequence.cancelled));
+  const bool highest_only = sequence.sampler.takes_highest() && !logs_tokens();
+  TRY(sequence.context->compute(tokens, wanted, sequence.cancelled, highest_only));
   sequence.pass_time += clock_->now() - start;
   sequence.pass_cost += model_->backend().counters();
+  sequence.generated.head_screen += model_->backend().head_screen_use();
   return {};
 }
 

@@ -19,6 +19,9 @@ struct Batch {
   std::vector<int64_t> slot_mapping;        // (n_tokens)
   std::vector<int32_t> logits_indices;      // (n_logits)
 
+  // Of each row of logits only the highest is wanted, and where it stands: others may come out as -inf.
+  bool highest_only = false;
+
   enum class Logits { kNone, kLast, kAll };
 
   // Adds tokens of sequence `seq` that stand at first_position and after, where the cache already has their

@@ -61,7 +61,7 @@ Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const Canc
   if (view.n_logits > 0) {
     logits.values = shaped(s.logits, {view.n_logits, c.vocab_size});
     b.lm_head_step({x, view, weights_.output_norm, c.norm_eps, weights_.output,
-                    shaped(s.rows, {view.n_logits, c.dim}), logits.values});
+                    shaped(s.rows, {view.n_logits, c.dim}), logits.values, batch.highest_only});
   }
   TRY(b.end_forward());
   return logits;

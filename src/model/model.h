@@ -16,7 +16,8 @@
 
 namespace inferno::model {
 
-// Logits of the rows asked for, in the backend's memory until the next forward.
+// Logits of the rows asked for, in the backend's memory until the next forward; with Batch::highest_only some
+// may be -inf.
 struct Logits {
   Tensor values;  // (n_logits, vocab)
 };

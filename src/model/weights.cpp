@@ -183,7 +183,8 @@ Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backen
   if (tied) {
     weights.output = weights.token_embd;
   } else {
-    TRY_ASSIGN(weights.output, loader.matrix("output.weight", config.vocab_size, config.dim));
+    TRY_ASSIGN(weights.output,
+               loader.matrix("output.weight", config.vocab_size, config.dim, WeightUse::kHead));
   }
   TRY(apply_freq_factors(loader, config));
   for (size_t i = 0; i < config.layers.size(); ++i) {

@@ -97,7 +97,7 @@ Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const i
   const telemetry::ScopedCounter counter("sampling::Sample");
   CHECK(!logits.empty() && logits.size() <= std::numeric_limits<int32_t>::max(), "{} logits", logits.size());
   TRY_ASSIGN(const size_t highest, find_highest(logits, position));
-  if (params_.temperature == 0 && params_.repetition_penalty == 1) return static_cast<int32_t>(highest);
+  if (takes_highest()) return static_cast<int32_t>(highest);
   penalize(logits, history);
   if (params_.temperature != 0) return draw(position);
   return static_cast<int32_t>(std::max_element(penalized_.begin(), penalized_.end()) - penalized_.begin());

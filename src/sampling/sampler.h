@@ -40,6 +40,9 @@ class Sampler {
   // logit is NaN or +inf, or when all are -inf: naming the token and position.
   Result<int32_t> sample(std::span<const float> logits, std::span<const int32_t> history, uint64_t position);
 
+  // Whether that is the highest logit's token, so that the other logits may as well be -inf.
+  bool takes_highest() const { return params_.temperature == 0 && params_.repetition_penalty == 1; }
+
   const SamplingParams& params() const { return params_; }
 
  private:

@@ -174,6 +174,11 @@ TEST_F(Bench, SpeculationHasARowForEachText) {
   const auto json = parse_json(run_program("inferno", arguments + "32 --json").out).value();
   ASSERT_EQ(json["texts"].size(), 2u);
   EXPECT_EQ(json["texts"][0]["passes"].get<int>() + json["texts"][0]["accepted"].get<int>(), 32);
+  EXPECT_FALSE(json["texts"][0].contains("screened_s"));
+  const std::string screened = arguments + "32 --head-screen";
+  EXPECT_NE(run_program("inferno", screened).out.find("head read"), std::string::npos);
+  const auto with_screen = parse_json(run_program("inferno", screened + " --json").out).value();
+  EXPECT_EQ(with_screen["texts"][1]["head_screen"]["passes"], 32);
   const Finished too_short = run_program("inferno", arguments + "5000");
   EXPECT_EQ(too_short.exit_code, 2);
   EXPECT_NE(too_short.err.find("tale.txt: the text has "), std::string::npos) << too_short.err;

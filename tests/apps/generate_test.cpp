@@ -131,6 +131,24 @@ TEST(GenerateCommand, SpeculationGivesTheSameTextAndSaysWhatItGuessed) {
   EXPECT_TRUE(contains(idle.err, "--speculative changes nothing with --no-kv")) << idle.err;
 }
 
+TEST(GenerateCommand, TheHeadScreenGivesTheSameTextAndSaysWhatItRead) {
+  const auto plain = json_of("-n 40 --ignore-eos"), screened = json_of("-n 40 --ignore-eos --head-screen");
+  EXPECT_EQ(screened["generated_ids"], plain["generated_ids"]);
+  EXPECT_EQ(plain["head_screen"]["passes"], 0);
+  EXPECT_EQ(screened["head_screen"]["passes"], 40);
+  EXPECT_LT(screened["head_screen"]["read_bytes"], screened["head_screen"]["head_bytes"]);
+  const Finished told = generate("-n 40 --ignore-eos --head-screen");
+  EXPECT_TRUE(contains(told.err, "\n head_screen: in ")) << told.err;
+  EXPECT_TRUE(contains(told.err, " of 40 passes, ")) << told.err;
+  EXPECT_FALSE(contains(generate("-n 4").err, "head_screen"));
+  const Finished idle = generate("-n 2 --head-screen --backend scalar --metrics none");
+  EXPECT_EQ(idle.exit_code, 0);
+  EXPECT_TRUE(contains(idle.err, "--head-screen changes nothing: expected --backend parallel or simd"))
+      << idle.err;
+  const Finished drawn = generate("-n 2 --head-screen -t 1 --metrics none");
+  EXPECT_TRUE(contains(drawn.err, "--head-screen changes nothing at temperature")) << drawn.err;
+}
+
 TEST(GenerateCommand, AnEmptyStopStringIsRefused) {
   expect_refusal(generate("--stop ''"), 2, "--stop: expected text, found none");
   expect_refusal(generate("--stop="), 2, "--stop");

@@ -41,6 +41,18 @@ TEST_F(SpeculationReplayTest, WhatRepeatsItselfGains) {
   EXPECT_EQ(plain.guesses.drafted, 0u);
 }
 
+TEST_F(SpeculationReplayTest, AScreenOfTheHeadIsTimedBesides) {
+  EXPECT_FALSE(replay(loop()).value().screened.has_value());
+  loaded_ = model::load_from_gguf(gguf::File::from_memory(bytes_, "tiny.gguf").value(),
+                                  backend::create_backend("simd", {.head_screen = true}).value())
+                .value();
+  const SpeculationReplay beside = replay(loop()).value();
+  ASSERT_TRUE(beside.screened.has_value());
+  EXPECT_EQ(beside.screened->use.passes, 60u);
+  EXPECT_GT(beside.screened->use.screened, 0u);
+  EXPECT_DOUBLE_EQ(beside.screened->s, beside.plain_s) << "a token takes one pass, as without";
+}
+
 TEST_F(SpeculationReplayTest, RefusesAShortTextAndStopsWhenAsked) {
   EXPECT_NE(replay({1, 2, 3}).error().message.find("the text has 3 tokens, expected at least 100"),
             std::string::npos);

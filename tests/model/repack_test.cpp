@@ -73,6 +73,31 @@ class Repack : public testing::Test {
   std::string folder_ = (dir_ / "cache").string();
 };
 
+TEST_F(Repack, TheScreenOfTheHeadIsKeptToo) {
+  const auto start = [&](bool screen) {
+    const auto backend = backend::create_backend("parallel", {.head_screen = screen}).value();
+    const auto loaded = model::load_from_gguf_path(path_, backend, {.repack_cache = folder_}).value();
+    EXPECT_EQ(backend->has_screen(loaded.model->weights().output), screen);
+    EXPECT_EQ(loaded.warnings, std::vector<std::string>());
+    engine::Request request{.prompt_ids = test::random_ids(9, 600, 2), .max_new_tokens = 20};
+    metrics::Metrics metrics;
+    const auto generated = engine::generate(*loaded.model, loaded.tokenizer, request, metrics).value();
+    EXPECT_EQ(generated.head_screen.passes > 0, screen);
+    return generated.ids;
+  };
+  const std::vector<int32_t> ids = start(false);
+  ASSERT_EQ(caches().size(), 1u);
+  const auto without = fs::file_size(caches().front());
+  EXPECT_EQ(start(true), ids);
+  const auto with = fs::file_size(caches().front());
+  EXPECT_GT(with, without);
+  const auto written = fs::last_write_time(caches().front());
+  EXPECT_EQ(start(true), ids);
+  EXPECT_EQ(start(false), ids);
+  EXPECT_EQ(fs::last_write_time(caches().front()), written) << "nothing in it was missing";
+  EXPECT_EQ(fs::file_size(caches().front()), with);
+}
+
 TEST_F(Repack, LogitsAreTheSameBitByBit) {
   for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16, DType::kQ8_K}) {
     SCOPED_TRACE(name(dtype));

@@ -1,8 +1,11 @@
-// The loops that measure the machine's ceilings do what they are counted for, on every ISA that is here.
+// The loops that measure the machine's ceilings do what they are counted for, and what has no reference does
+// what its comment says, on every ISA that is here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +14,7 @@
 #include "base/cpu_features.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/reference/reference.h"
+#include "support/canary.h"
 #include "support/random.h"
 
 namespace inferno::test {
@@ -87,6 +91,42 @@ TEST_P(CpuKernelsTest, AddChainMakesEveryAddition) {
   EXPECT_EQ(kernels().add_chain(3, 0), 0u);
   EXPECT_EQ(kernels().add_chain(3, 1001), 3003u);
   EXPECT_EQ(kernels().add_chain(uint64_t{1} << 63, 3), uint64_t{1} << 63);
+}
+
+TEST_P(CpuKernelsTest, BoundLogitsGroupByGroup) {
+  const CpuKernels cpu = kernels();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const int64_t n : {1, 3, 4, 15, 16, 17, 100, 128}) {
+    Random random(static_cast<uint64_t>(n));
+    const std::vector<float> logits = random.floats(n, -20.0, 20.0);
+    const std::vector<float> lost = random.floats(n, 0.0, 1.0), norm = random.floats(n, 0.0, 10.0);
+    const int64_t n_groups = (n + cpu.logit_group - 1) / cpu.logit_group;
+    for (const bool spoilt : {false, true}) {
+      Guarded<float> in_place(logits);
+      if (spoilt) in_place.data()[n - 1] = NAN;
+      Guarded<float> coarse(n_groups), most(n_groups);
+      cpu.bound_logits(
+          {in_place.data(), lost.data(), norm.data(), 3.0f, 0.01f, n, coarse.data(), most.data()});
+      for (Guarded<float>* written : {&in_place, &coarse, &most}) written->expect_canaries_alive();
+      for (int64_t i = 0; i < n; ++i) EXPECT_EQ(in_place.data()[i], -kInfinity);
+      for (int64_t group = 0; group < n_groups; ++group) {
+        float highest = -kInfinity;
+        double at_most = -kInfinity;
+        const int64_t end = std::min(n, (group + 1) * cpu.logit_group);
+        for (auto i = static_cast<size_t>(group * cpu.logit_group); i < static_cast<size_t>(end); ++i) {
+          highest = std::max(highest, logits[i]);
+          at_most = std::max(at_most, static_cast<double>(logits[i]) + 3.0 * lost[i] + 0.01 * norm[i]);
+        }
+        const bool has_nan = spoilt && end == n;
+        EXPECT_EQ(coarse.data()[group], has_nan ? kInfinity : highest);
+        if (has_nan) {
+          EXPECT_EQ(most.data()[group], kInfinity);
+        } else {
+          EXPECT_NEAR(most.data()[group], at_most, 1e-5);
+        }
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(On, CpuKernelsTest, testing::ValuesIn(backend::available_isas(cpu_features())),

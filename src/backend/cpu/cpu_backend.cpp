@@ -7,6 +7,7 @@
 #include "backend/cost.h"
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_weight.h"
+#include "backend/cpu/head_screen.h"
 #include "backend/cpu/quantized_buffer.h"
 #include "backend/cpu/rows_left.h"
 #include "backend/host_backend.h"
@@ -25,6 +26,9 @@ namespace reference = kernels::reference;
 constexpr int64_t kSharedRows = 8;
 // Outputs of gate and up that are gone on with at once: whole blocks of quantized activations.
 constexpr int64_t kActivationRows = 64;
+// Rows of activations up to which a product with the LM head is bound by reading it, so that reading less of
+// it pays.
+constexpr int64_t kScreenedRows = 4;
 // Turns for each thread in a product: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
 
@@ -47,9 +51,10 @@ class CpuBackend final : public HostBackend {
  public:
   // Workers are pinned to `cpus`; weights are spread over the memory of NUMA `nodes`.
   CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads, std::span<const unsigned> cpus,
-             std::vector<unsigned> nodes)
+             std::vector<unsigned> nodes, bool screens_head)
       : name_(std::move(name)),
         isa_(isa),
+        screens_head_(screens_head),
         kernels_(kernels_of(isa)),
         team_(n_threads, cpus),
         memory_(std::move(nodes)) {}
@@ -64,6 +69,7 @@ class CpuBackend final : public HostBackend {
                                     RepackCache& cache) override {
     return load(tensor, use, {&cache, name});
   }
+  bool has_screen(const Weight& head) const override { return matrix_of(head).screen != nullptr; }
   std::string weight_layout() const override {
     return fmt::format("{} panels {}", isa_.name, kernels::kPanelLayoutVersion);
   }
@@ -209,9 +215,15 @@ class CpuBackend final : public HostBackend {
     if (!status_) return;
     const int64_t n = a.rows.shape[0];
     const Product head = {&a.head, &kNoBias, a.logits.as<float>()};
+    const HeadScreen* screen = a.highest_only ? matrix_of(a.head).screen.get() : nullptr;
+    const bool screened = screen != nullptr && n <= kScreenedRows && screening_.is_due();
+    const Product coarse = {screened ? &screen->coarse : &a.head, &kNoBias, head.y};
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
-    norm_and_quantize({&head, 1}, a.norm, a.eps, a.rows, a.rows);
-    multiply({&head, 1}, {a.rows.as<float>(), n, quantized_});
+    norm_and_quantize(std::array{head, coarse}, a.norm, a.eps, a.rows, a.rows);
+    const Activations x = {a.rows.as<float>(), n, quantized_};
+    if (screened) return multiply_screened(a, head, coarse, *screen, x);
+    multiply({&head, 1}, x);
+    if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
   }
 
  private:
@@ -220,6 +232,11 @@ class CpuBackend final : public HostBackend {
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
     TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, memory_, cached));
     if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
+    if (screens_head_ && (use == WeightUse::kHead || use == WeightUse::kEmbeddingAndHead)) {
+      TRY_ASSIGN(matrix->screen, make_head_screen(tensor, kernels_, team_, memory_, cached));
+      if (matrix->screen != nullptr)
+        TRY(reserve_scratch(matrix_of(matrix->screen->coarse).kernel.scratch_bytes(tensor.cols())));
+    }
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
     return weight;
@@ -317,6 +334,45 @@ class CpuBackend final : public HostBackend {
     });
   }
 
+  // The product with the LM head, as far as it can have the highest logits.
+  void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
+                         const HeadScreen& screen, const Activations& x) {
+    screening_.begin(screen, x.x, x.quantized.from(0), quantizes({&head, 1}), x.n);
+    multiply({&coarse, 1}, x,
+             [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
+    const int64_t panels_per_group = screen.group_rows / rows_of_panel(a.head);
+    const auto multiply_group = [&](int64_t group, unsigned thread) {
+      const int64_t end = std::min(panels_of(a.head), (group + 1) * panels_per_group);
+      multiply_panels(head, x, group * panels_per_group, end, thread);
+    };
+    for (int64_t row = 0; row < x.n; ++row) {
+      const int64_t group = screening_.likeliest_group(row);
+      multiply_group(group, 0);
+      const int64_t end = std::min((group + 1) * screen.group_rows, a.head.rows);
+      for (int64_t i = group * screen.group_rows; i < end; ++i)
+        screening_.found(row, head.y[row * a.head.rows + i]);
+    }
+    const std::span<const int64_t> left = screening_.groups_left();
+    auto n_left = static_cast<int64_t>(left.size());
+    if (2 * n_left > screen.n_groups) {  // then rather all, in order
+      n_left = screen.n_groups;
+      multiply({&head, 1}, x);
+    } else {
+      team_.run(n_left, [&](int64_t turn, unsigned thread) {
+        multiply_group(left[static_cast<size_t>(turn)], thread);
+      });
+    }
+    const Weight rows_left = {a.head.dtype, std::min(n_left * screen.group_rows, a.head.rows), a.head.cols,
+                              nullptr};
+    metrics::Cost cost_left = cost(a, a.batch);
+    cost_left.weight_bytes += screen.coarse.bytes() + rows_left.bytes() - a.head.bytes();
+    cost_left.flops += product_cost(rows_left, x.n).flops;
+    operation().recount(cost_left);
+    const uint64_t read = screen.coarse.bytes() + rows_left.bytes();
+    count({1, 1, a.head.bytes(), read});
+    screening_.passed(a.head.bytes(), read);
+  }
+
   // The products of the same x, as a line of the profile.
   template <class Made>
   void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
@@ -338,9 +394,9 @@ class CpuBackend final : public HostBackend {
     int64_t total = 0;
     for (size_t i = 0; i < products.size(); ++i) {
       const int64_t n_panels = panels_of(*products[i].w);
-      constexpr int64_t kTile = 4;  // a multiple of every ISA's tile
       const int64_t wanted = n_panels / (team_.n_threads() * kTurnsPerThread);
-      panels_per_turn[i] = team_.n_threads() == 1 ? n_panels : std::max(kTile, wanted / kTile * kTile);
+      panels_per_turn[i] =
+          team_.n_threads() == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
       total += (n_panels + panels_per_turn[i] - 1) / std::max<int64_t>(1, panels_per_turn[i]);
       turns[i] = total;
     }
@@ -405,6 +461,7 @@ class CpuBackend final : public HostBackend {
 
   std::string name_;
   const CpuIsa& isa_;
+  bool screens_head_;
   CpuKernels kernels_;
   ThreadTeam team_;
   LargeMemory memory_;  // of weights
@@ -415,20 +472,21 @@ class CpuBackend final : public HostBackend {
   QuantizedBuffer quantized_;  // what the products under way multiply
   QuantizedBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft rows_left_;         // of the products under way
-  Status status_;              // of the forward pass under way
+  HeadScreening screening_{kernels_};
+  Status status_;  // of the forward pass under way
 };
 
 Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads, std::span<const unsigned> cpus,
-                                        std::vector<unsigned> nodes) {
+                                        std::vector<unsigned> nodes, const BackendOptions& options) {
   TRY_ASSIGN(const CpuIsa* isa, chosen_isa());
-  return std::shared_ptr<Backend>(
-      std::make_shared<CpuBackend>(std::move(name), *isa, n_threads, cpus, std::move(nodes)));
+  return std::shared_ptr<Backend>(std::make_shared<CpuBackend>(std::move(name), *isa, n_threads, cpus,
+                                                               std::move(nodes), options.head_screen));
 }
 
 }  // namespace
 
-Result<std::shared_ptr<Backend>> create_simd(const BackendOptions&) {
-  return create("simd", 1, {}, {});
+Result<std::shared_ptr<Backend>> create_simd(const BackendOptions& options) {
+  return create("simd", 1, {}, {}, options);
 }
 
 Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) {
@@ -437,7 +495,7 @@ Result<std::shared_ptr<Backend>> create_parallel(const BackendOptions& options) 
   const unsigned n_threads = options.threads != 0 ? options.threads : chosen;
   const std::span<const unsigned> cpus = topology.cpus;
   const auto used = cpus.first(std::min<size_t>(n_threads, cpus.size()));
-  return create("parallel", n_threads, cpus, nodes_of(topology.nodes, used));
+  return create("parallel", n_threads, cpus, nodes_of(topology.nodes, used), options);
 }
 
 }  // namespace inferno::backend

@@ -22,21 +22,21 @@ void pack_panels(const Tensor& tensor, const CpuMatrix& matrix, ThreadTeam& team
 
 }  // namespace
 
-Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
-                                                     const CpuKernels& kernels, ThreadTeam& team,
-                                                     LargeMemory& memory, const CachedAs& cached) {
+Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use, const CpuKernels& kernels,
+                                               ThreadTeam& team, LargeMemory& memory,
+                                               const CachedAs& cached) {
   auto matrix = std::make_shared<CpuMatrix>();
   matrix->rows = tensor.as<const uint8_t>();
   matrix->row_bytes = static_cast<int64_t>(row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols())));
   const kernels::PanelMatmul& kernel = kernels.matmul[static_cast<size_t>(tensor.dtype)];
-  if (use == WeightUse::kEmbedding || kernel.rows == 0) return std::shared_ptr<const CpuMatrix>(matrix);
+  if (use == WeightUse::kEmbedding || kernel.rows == 0) return matrix;
   matrix->kernel = kernel;
   matrix->n_panels = (tensor.rows() + kernel.rows - 1) / kernel.rows;
   const auto bytes = static_cast<size_t>(matrix->n_panels * kernel.panel_bytes(tensor.cols()));
   if (cached.cache != nullptr) {
     if (const auto found = cached.cache->find(cached.name, tensor, bytes)) {
       matrix->panels = {found, reinterpret_cast<const uint8_t*>(found.get())};
-      return std::shared_ptr<const CpuMatrix>(matrix);
+      return matrix;
     }
   }
   TRY_ASSIGN(const std::shared_ptr<void> owner, memory.alloc(bytes, team));
@@ -45,7 +45,7 @@ Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, Weigh
   matrix->panels = {owner, panels};
   if (cached.cache != nullptr)
     cached.cache->add(cached.name, tensor, std::as_bytes(std::span(panels, bytes)), owner);
-  return std::shared_ptr<const CpuMatrix>(matrix);
+  return matrix;
 }
 
 }  // namespace inferno::backend

@@ -15,6 +15,8 @@
 
 namespace inferno::backend {
 
+struct HeadScreen;
+
 struct CpuMatrix {
   // As they lie in the file: looked up, and multiplied where there are no panels.
   const uint8_t* rows = nullptr;
@@ -22,11 +24,15 @@ struct CpuMatrix {
   kernels::PanelMatmul kernel;  // rows == 0: no panels, since it is only looked up or its type has none
   std::shared_ptr<const uint8_t> panels;  // ours, or in the file of a repack cache
   int64_t n_panels = 0;
+  std::shared_ptr<const HeadScreen> screen;  // of an LM head, if there is one
 };
 
 inline const CpuMatrix& matrix_of(const Weight& weight) {
   return *static_cast<const CpuMatrix*>(weight.data.get());
 }
+
+// A turn of a product takes a multiple of so many panels, at least as many as any ISA multiplies at once.
+constexpr int64_t kPanelTile = 4;
 
 // Where a matrix's panels may lie already, or are noted for the next run.
 struct CachedAs {
@@ -36,8 +42,7 @@ struct CachedAs {
 
 // Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no
 // memory for them.
-Result<std::shared_ptr<const CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use,
-                                                     const CpuKernels& kernels, ThreadTeam& team,
-                                                     LargeMemory& memory, const CachedAs& cached);
+Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use, const CpuKernels& kernels,
+                                               ThreadTeam& team, LargeMemory& memory, const CachedAs& cached);
 
 }  // namespace inferno::backend

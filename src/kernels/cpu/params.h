@@ -52,6 +52,19 @@ struct PanelMatmul {
   void (*multiply)(const PanelMatmulParams& p) = nullptr;
 };
 
+// Of each group of an LM head's rows, CpuKernels::logit_group of them, the last one maybe fewer:
+//   coarse = max logits[i],  most = max (logits[i] + lost[i] * length + norm[i] * off)
+// and infinity where one of them is a NaN. -inf takes the logits' place.
+struct LogitBoundsParams {
+  float* logits;      // (n)
+  const float* lost;  // (n)
+  const float* norm;  // (n)
+  float length, off;
+  int64_t n;
+  float* coarse;  // (ceil(n / logit_group))
+  float* most;    // likewise
+};
+
 // Some of the work of attention: of one sequence and one KV head, some query rows. A query row is a (query,
 // head) pair of the heads that share the KV head: number i is query i / heads_per_kv_head, head i %
 // heads_per_kv_head of them.

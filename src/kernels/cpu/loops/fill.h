@@ -5,6 +5,7 @@
 #include "kernels/cpu/loops/attention.h"
 #include "kernels/cpu/loops/k_quants.h"
 #include "kernels/cpu/loops/kv_cache.h"
+#include "kernels/cpu/loops/logit_bounds.h"
 #include "kernels/cpu/loops/panel_float.h"
 #include "kernels/cpu/loops/panel_int8.h"
 #include "kernels/cpu/loops/q8_0.h"
@@ -46,6 +47,8 @@ void fill_float_ops(CpuKernels* table) {
   table->act_mul = act_mul_rows<V>;
   table->add = add_rows<V>;
   table->quantize = quantize_rows<V>;
+  table->logit_group = V::kLanes;
+  table->bound_logits = bound_logits<V>;
   table->matmul[static_cast<int>(DType::kF32)] = float_panels<V, ElementF32<V>>();
   table->matmul[static_cast<int>(DType::kF16)] = float_panels<V, ElementF16<V>>();
   table->matmul[static_cast<int>(DType::kBF16)] = float_panels<V, ElementBF16<V>>();

@@ -1,0 +1,220 @@
+#include "backend/cpu/head_screen.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "base/check.h"
+#include "kernels/reference/reference.h"
+#include "tensor/half.h"
+#include "tensor/quant_blocks.h"
+
+namespace inferno::backend {
+namespace {
+
+constexpr DType kCoarse = DType::kQ4_0;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr int64_t kMaxPause = 64;
+// Where more than this of the head's bytes are read after all, the screen has gained nothing.
+constexpr double kWorthwhile = 0.9;
+
+bool is_screened(DType head) {
+  switch (head) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ8_0:
+    case DType::kQ6_K:
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct Squares {
+  double lost = 0, all = 0;
+};
+
+// Rounds 32 weights.
+Squares round_block(const float* w, BlockQ4_0& block) {
+  float largest = 0;
+  for (int i = 0; i < kBlock32; ++i) largest = std::fabs(w[i]) > std::fabs(largest) ? w[i] : largest;
+  block.d = f32_to_f16(largest / -8);
+  const float d = f16_to_f32(block.d);
+  const float inverse = d != 0 ? 1 / d : 0;
+  uint8_t q[kBlock32];
+  float lost = 0, all = 0;
+  for (int i = 0; i < kBlock32; ++i) {
+    const float code = w[i] * inverse + 8.5f;
+    q[i] = static_cast<uint8_t>(code >= 0 ? (code < 15 ? code : 15.0f) : 0.0f);  // of a NaN 0
+    const float off = w[i] - d * static_cast<float>(q[i] - 8);
+    lost += off * off;
+    all += w[i] * w[i];
+  }
+  for (int i = 0; i < kBlock32 / 2; ++i) block.qs[i] = static_cast<uint8_t>(q[i] | q[i + kBlock32 / 2] << 4);
+  return {lost, all};
+}
+
+// Not less than the value, which comes of sums in float.
+float up(double value) {
+  constexpr double kRounding = 1 + 1e-5;
+  return static_cast<float>(value * kRounding);
+}
+
+// Panels and what is known of them, one after the other in memory.
+struct Parts {
+  uint8_t* panels;
+  float *lost, *norm;
+};
+
+void round_panels(const Tensor& head, const kernels::PanelMatmul& kernel, int64_t n_panels, ThreadTeam& team,
+                  const Parts& parts) {
+  const int64_t k = head.cols();
+  const int64_t panel_bytes = kernel.panel_bytes(k);
+  const auto row_bytes_in = static_cast<int64_t>(row_bytes(head.dtype, static_cast<size_t>(k)));
+  const int64_t blocks_per_row = k / kBlock32;
+  constexpr int64_t kPanelsPerTurn = 64;
+  team.run((n_panels + kPanelsPerTurn - 1) / kPanelsPerTurn, [&](int64_t turn, unsigned) {
+    std::vector<float> row(static_cast<size_t>(k));
+    std::vector<BlockQ4_0> blocks(static_cast<size_t>(kernel.rows * blocks_per_row));
+    const int64_t end = std::min(n_panels, (turn + 1) * kPanelsPerTurn);
+    for (int64_t panel = turn * kPanelsPerTurn; panel < end; ++panel) {
+      const int64_t first = panel * kernel.rows;
+      const int64_t n_rows = std::min(kernel.rows, head.rows() - first);
+      for (int64_t r = 0; r < n_rows; ++r) {
+        kernels::reference::dequantize(head.dtype, head.as<const uint8_t>() + (first + r) * row_bytes_in,
+                                       row.data(), k);
+        Squares squares;
+        for (int64_t b = 0; b < blocks_per_row; ++b) {
+          const Squares of_block =
+              round_block(row.data() + b * kBlock32, blocks[static_cast<size_t>(r * blocks_per_row + b)]);
+          squares.lost += of_block.lost;
+          squares.all += of_block.all;
+        }
+        parts.lost[first + r] = up(std::sqrt(squares.lost));
+        parts.norm[first + r] = up(std::sqrt(squares.all));
+      }
+      kernel.pack(reinterpret_cast<const uint8_t*>(blocks.data()),
+                  blocks_per_row * static_cast<int64_t>(sizeof(BlockQ4_0)), n_rows, k,
+                  parts.panels + panel * panel_bytes);
+    }
+  });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuKernels& kernels,
+                                                           ThreadTeam& team, LargeMemory& memory,
+                                                           const CachedAs& cached) {
+  const kernels::PanelMatmul& kernel = kernels.matmul[static_cast<size_t>(kCoarse)];
+  const int64_t group_rows = kernels.logit_group;
+  const int64_t head_panel = kernels.matmul[static_cast<size_t>(head.dtype)].rows;
+  if (!is_screened(head.dtype) || head.cols() % kBlock32 != 0) return std::shared_ptr<const HeadScreen>();
+  CHECK(group_rows % head_panel == 0 && kPanelTile * kernel.rows % group_rows == 0,
+        "panels of {} and {} rows, groups of {}", head_panel, kernel.rows, group_rows);
+
+  const int64_t n_panels = (head.rows() + kernel.rows - 1) / kernel.rows;
+  const auto panel_bytes = static_cast<size_t>(n_panels * kernel.panel_bytes(head.cols()));
+  const size_t bytes = panel_bytes + 2 * sizeof(float) * static_cast<size_t>(head.rows());
+  const std::string name = std::string(cached.name) + " screen 1";  // raised when what is made here changes
+  Tensor shape = head;
+  shape.dtype = kCoarse;
+  std::shared_ptr<const void> owner;
+  if (cached.cache != nullptr) owner = cached.cache->find(name, shape, bytes);
+  if (owner == nullptr) {
+    TRY_ASSIGN(const std::shared_ptr<void> made, memory.alloc(bytes, team));
+    auto* panels = static_cast<uint8_t*>(made.get());
+    auto* lost = reinterpret_cast<float*>(panels + panel_bytes);
+    round_panels(head, kernel, n_panels, team, {panels, lost, lost + head.rows()});
+    if (cached.cache != nullptr)
+      cached.cache->add(name, shape, std::as_bytes(std::span(panels, bytes)), made);
+    owner = made;
+  }
+
+  const auto* panels = static_cast<const uint8_t*>(owner.get());
+  const auto* lost = reinterpret_cast<const float*>(panels + panel_bytes);
+  auto coarse = std::make_shared<CpuMatrix>();
+  coarse->kernel = kernel;
+  coarse->panels = {owner, panels};
+  coarse->n_panels = n_panels;
+  auto screen = std::make_shared<HeadScreen>();
+  screen->coarse = {kCoarse, head.rows(), head.cols(), coarse};
+  screen->group_rows = group_rows;
+  screen->n_groups = (head.rows() + group_rows - 1) / group_rows;
+  screen->lost = {lost, static_cast<size_t>(head.rows())};
+  screen->norm = {lost + head.rows(), static_cast<size_t>(head.rows())};
+  return std::shared_ptr<const HeadScreen>(screen);
+}
+
+bool HeadScreening::is_due() {
+  if (pause_left_ == 0) return true;
+  --pause_left_;
+  return false;
+}
+
+void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,
+                          bool rounded_as_well, int64_t n) {
+  screen_ = &screen;
+  coarse_.resize(static_cast<size_t>(n * screen.n_groups));
+  most_.resize(coarse_.size());
+  rows_.clear();
+  const int64_t k = screen.coarse.cols;
+  // Each of two sums of k products, in whatever order, is off by at most k units in the last place of the
+  // sum of their magnitudes, which is at most |w| |x|; twice that, for what comes before and after.
+  const double rounding = static_cast<double>(k + 64) * 0x1p-22;
+  for (int64_t r = 0; r < n; ++r) {
+    double length = 0, off = 0;
+    for (int64_t i = r * k; i < (r + 1) * k; ++i) {
+      const double value = static_cast<double>(rounded.scale[i / kBlock32]) * rounded.q[i];
+      length += value * value;
+      off += (x[i] - value) * (x[i] - value);
+    }
+    length = std::sqrt(length);
+    off = rounded_as_well ? 0 : std::sqrt(off);
+    rows_.push_back({up(length), up(off + rounding * (length + off)), -kInfinity});
+  }
+}
+
+void HeadScreening::coarse_logits(float* logits, int64_t begin, int64_t end) {
+  const auto n_rows = static_cast<int64_t>(rows_.size());
+  for (int64_t r = 0; r < n_rows; ++r) {
+    const Row& row = rows_[static_cast<size_t>(r)];
+    const int64_t group = r * screen_->n_groups + begin / screen_->group_rows;
+    kernels_.bound_logits({logits + r * screen_->coarse.rows + begin, screen_->lost.data() + begin,
+                           screen_->norm.data() + begin, row.length, row.off, end - begin,
+                           coarse_.data() + group, most_.data() + group});
+  }
+}
+
+int64_t HeadScreening::likeliest_group(int64_t row) const {
+  const auto first = coarse_.begin() + row * screen_->n_groups;
+  return std::max_element(first, first + screen_->n_groups) - first;
+}
+
+void HeadScreening::found(int64_t row, float logit) {
+  float& to_reach = rows_[static_cast<size_t>(row)].to_reach;
+  if (logit > to_reach) to_reach = logit;
+}
+
+std::span<const int64_t> HeadScreening::groups_left() {
+  left_.clear();
+  const auto n_rows = static_cast<int64_t>(rows_.size());
+  for (int64_t group = 0; group < screen_->n_groups; ++group) {
+    for (int64_t r = 0; r < n_rows; ++r) {
+      const float most = most_[static_cast<size_t>(r * screen_->n_groups + group)];
+      if (most < rows_[static_cast<size_t>(r)].to_reach) continue;
+      left_.push_back(group);
+      break;
+    }
+  }
+  return left_;
+}
+
+void HeadScreening::passed(uint64_t head_bytes, uint64_t read_bytes) {
+  const bool gained = static_cast<double>(read_bytes) < kWorthwhile * static_cast<double>(head_bytes);
+  pause_ = gained ? 0 : std::clamp<int64_t>(2 * pause_, 1, kMaxPause);
+  pause_left_ = pause_;
+}
+
+}  // namespace inferno::backend

@@ -1,0 +1,281 @@
+// The screen of the LM head never costs the highest logit: on every ISA, of every type of head that has one.
+#include "backend/cpu/head_screen.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <numeric>
+
+#include "backend/backend.h"
+#include "backend/cpu_isa.h"
+#include "base/cpu_features.h"
+#include "quantize/quantize_row.h"
+#include "support/forced_isa.h"
+#include "support/random.h"
+#include "tensor/half.h"
+
+namespace inferno::backend {
+namespace {
+
+constexpr int64_t kVocab = 310;  // whole panels of no ISA
+constexpr int64_t kDim = 256;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+using Logits = std::vector<float>;
+
+class HeadScreenTest : public testing::TestWithParam<std::tuple<const kernels::CpuIsa*, DType>> {
+ protected:
+  HeadScreenTest() {
+    static const std::vector<float> ones(kDim, 1.0f);
+    norm_ = backend_->load_weight(tensor(DType::kF32, ones.data(), 1), WeightUse::kVector).value();
+  }
+
+  static Tensor tensor(DType dtype, const void* data, int64_t rows) {
+    Tensor t;
+    t.dtype = dtype;
+    t.n_dims = 2;
+    t.shape = {rows, kDim};
+    t.data = const_cast<void*>(data);
+    return t;
+  }
+
+  // (kVocab, kDim) in the tested type.
+  void set_head(const std::vector<float>& values) {
+    const DType dtype = std::get<1>(GetParam());
+    head_bytes_.resize(row_bytes(dtype, values.size()));
+    quantize::find_quantize(dtype)(values.data(), head_bytes_.data(), static_cast<int64_t>(values.size()));
+    load_head();
+  }
+  void load_head() {
+    head_ =
+        backend_->load_weight(tensor(std::get<1>(GetParam()), head_bytes_.data(), kVocab), WeightUse::kHead)
+            .value();
+    ASSERT_TRUE(backend_->has_screen(head_));
+  }
+  // Makes an element of a row, or its block, NaN.
+  void spoil(int64_t row) {
+    const DType dtype = std::get<1>(GetParam());
+    const size_t stride = row_bytes(dtype, kDim);
+    uint8_t* bytes = head_bytes_.data() + static_cast<size_t>(row) * stride;
+    const float nan = NAN;
+    const uint16_t half = f32_to_f16(NAN), bf16 = f32_to_bf16(NAN);
+    if (dtype == DType::kF32) {
+      std::memcpy(bytes, &nan, sizeof nan);
+    } else if (dtype == DType::kQ6_K) {
+      std::memcpy(bytes + stride - sizeof half, &half, sizeof half);  // the last block's scale
+    } else {
+      std::memcpy(bytes, dtype == DType::kBF16 ? &bf16 : &half, sizeof half);
+    }
+    load_head();
+  }
+
+  // Logits of n rows of activations.
+  Logits run(const std::vector<float>& x, bool highest_only) {
+    const auto n = static_cast<int64_t>(x.size()) / kDim;
+    std::vector<int32_t> rows(static_cast<size_t>(n));
+    std::iota(rows.begin(), rows.end(), 0);
+    BatchView batch;
+    batch.n_tokens = batch.n_logits = n;
+    batch.logits_indices = rows.data();
+    std::vector<float> normed(x.size());
+    Logits logits(static_cast<size_t>(n * kVocab));
+    Tensor y = tensor(DType::kF32, logits.data(), n);
+    y.shape = {n, kVocab};
+    backend_->reset_counters();
+    const BatchView view = backend_->begin_forward(batch);
+    backend_->lm_head_step({tensor(DType::kF32, x.data(), n), view, norm_, 1e-6f, head_,
+                            tensor(DType::kF32, normed.data(), n), y, highest_only});
+    EXPECT_TRUE(backend_->end_forward().ok());
+    return logits;
+  }
+
+  // What is there has the bits of a pass without the screen, and the highest is there. Returns how many are
+  // not there.
+  int64_t expect_highest(const std::vector<float>& x) {
+    const Logits all = run(x, false);
+    const Logits screened = run(x, true);
+    int64_t n_dropped = 0;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const bool is_there = std::memcmp(&all[i], &screened[i], sizeof(float)) == 0;
+      EXPECT_TRUE(is_there || screened[i] == -kInfinity) << i << ": " << screened[i] << " not " << all[i];
+      n_dropped += is_there ? 0 : 1;
+    }
+    for (auto row = all.begin(); row != all.end(); row += kVocab) {
+      const auto beside = screened.begin() + (row - all.begin());
+      EXPECT_EQ(std::max_element(beside, beside + kVocab) - beside,
+                std::max_element(row, row + kVocab) - row);
+    }
+    return n_dropped;
+  }
+
+  static std::vector<float> row(const std::vector<float>& head, int64_t i) {
+    return {head.begin() + i * kDim, head.begin() + (i + 1) * kDim};
+  }
+
+  const test::ForcedIsa forced_{std::get<0>(GetParam())->name};
+  std::shared_ptr<Backend> backend_ = create_backend("parallel", {.threads = 3, .head_screen = true}).value();
+  Weight norm_, head_;
+  std::vector<uint8_t> head_bytes_;
+};
+
+TEST_P(HeadScreenTest, DropsMostOfAHeadThatIsSure) {
+  std::vector<float> head = test::Random(1).floats(kVocab * kDim);
+  // The same logit twice: the first one counts.
+  std::copy_n(head.begin() + 100 * kDim, kDim, head.begin() + 300 * kDim);
+  set_head(head);
+  for (const int64_t likely : {0, 15, 16, 100, 300, 309}) {
+    EXPECT_GT(expect_highest(row(head, likely)), kVocab / 2) << likely;
+    const HeadScreenUse& use = backend_->head_screen_use();
+    EXPECT_EQ(use.passes, 1u);
+    EXPECT_EQ(use.screened, 1u);
+    EXPECT_EQ(use.head_bytes, head_.bytes());
+    EXPECT_LT(use.read_bytes, use.head_bytes);
+    EXPECT_EQ(backend_->counters().weight_bytes, norm_.bytes() + use.read_bytes);
+  }
+}
+
+TEST_P(HeadScreenTest, KeepsWhatRoundingMightHaveDecided) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    test::Random random(seed);
+    // Rows that differ by less than the copy's rounding: nothing can be dropped, and nothing may.
+    const std::vector<float> common = random.floats(kDim);
+    std::vector<float> head = random.floats(kVocab * kDim, -1e-2, 1e-2);
+    for (size_t i = 0; i < head.size(); ++i) head[i] += common[i % kDim];
+    set_head(head);
+    expect_highest(common);
+    expect_highest(random.floats(kDim));
+  }
+}
+
+// The copy loses 0.4 of almost all elements of one row, and the activations are in that direction: Cauchy and
+// Schwarz's worst case. Of the row beside it, whose logit is a little lower, it loses nothing.
+TEST_P(HeadScreenTest, KeepsARowOfWhichTheCopyLosesAllItCan) {
+  test::Random random(6);
+  std::vector<float> head(kVocab * kDim), x(kDim, 1.0f);
+  float* losing = head.data() + 200 * kDim;
+  float* whole = head.data() + 20 * kDim;
+  for (int64_t i = 0; i < kDim; ++i) {
+    if (i % 32 == 0) {
+      x[static_cast<size_t>(i)] = 0;
+      losing[i] = whole[i] = -8;  // the copy's scale becomes 1
+      continue;
+    }
+    const auto code = static_cast<float>(random.below(6));
+    losing[i] = code + 0.4f;
+    whole[i] = code + (i % 3 == 0 ? 1.0f : 0.0f);  // on average 0.33
+  }
+  set_head(head);
+  expect_highest(x);
+}
+
+// The same of activations: the copy takes them rounded, a head in floating point does not.
+TEST_P(HeadScreenTest, KeepsARowThatNeedsWhatRoundingActivationsLoses) {
+  std::vector<float> head(kVocab * kDim, -8.0f), x(kDim);
+  for (int64_t i = 0; i < kDim; ++i) {
+    const bool is_first = i % 32 == 0;
+    x[static_cast<size_t>(i)] = is_first ? 127.0f : 1.4f;  // rounded to 127 and 1
+    head[static_cast<size_t>(200 * kDim + i)] = is_first ? 0.0f : 8.0f;
+    head[static_cast<size_t>(20 * kDim + i)] = is_first ? 8.0f * 31 * 1.3f / 127 : 0.0f;
+  }
+  set_head(head);
+  expect_highest(x);
+}
+
+TEST_P(HeadScreenTest, RowsAndActivationsOfAllSizes) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    test::Random random(seed);
+    std::vector<float> head = random.floats(kVocab * kDim);
+    for (int64_t i = 0; i < kVocab; ++i) {
+      const double size = std::pow(10.0, random.uniform(-3, 1));
+      for (int64_t j = 0; j < kDim; ++j) head[static_cast<size_t>(i * kDim + j)] *= static_cast<float>(size);
+    }
+    set_head(head);
+    std::vector<float> x = random.floats(kDim);
+    for (int64_t outlier = 0; outlier < 5; ++outlier) x[static_cast<size_t>(random.below(kDim))] *= 300;
+    expect_highest(x);
+  }
+}
+
+TEST_P(HeadScreenTest, SeveralRowsShareTheirPass) {
+  const std::vector<float> head = test::Random(3).floats(kVocab * kDim);
+  set_head(head);
+  std::vector<float> x;
+  for (const int64_t likely : {5, 77, 205, 306, 1}) {
+    const std::vector<float> next = row(head, likely);
+    x.insert(x.end(), next.begin(), next.end());
+    const auto n = static_cast<int64_t>(x.size()) / kDim;
+    const bool is_screened = n <= 4;
+    EXPECT_EQ(expect_highest(x) > n * kVocab / 2, is_screened) << n;
+    EXPECT_EQ(backend_->head_screen_use().screened, is_screened ? 1u : 0u) << n;
+    EXPECT_EQ(backend_->head_screen_use().passes, 1u);
+  }
+}
+
+TEST_P(HeadScreenTest, ANaNIsThereAsWithoutIt) {
+  const std::vector<float> head = test::Random(4).floats(kVocab * kDim);
+  set_head(head);
+  spoil(33);
+  const Logits all = run(row(head, 100), false), screened = run(row(head, 100), true);
+  EXPECT_TRUE(std::isnan(all[33]));
+  EXPECT_TRUE(std::isnan(screened[33]));
+  EXPECT_EQ(screened[100], all[100]);
+  std::vector<float> x = row(head, 100);
+  x[7] = kInfinity;
+  const Logits of_infinity = run(x, true);
+  EXPECT_TRUE(std::all_of(of_infinity.begin(), of_infinity.end(), [](float l) { return std::isnan(l); }));
+}
+
+TEST_P(HeadScreenTest, RestsWhereItGainsNothing) {
+  const std::vector<float> common = test::Random(5).floats(kDim);
+  std::vector<float> head;
+  for (int64_t i = 0; i < kVocab; ++i) head.insert(head.end(), common.begin(), common.end());
+  set_head(head);
+  std::vector<int> rests;  // passes between those that are screened
+  for (int pass = 0, last = -1; pass < 300; ++pass) {
+    run(common, true);
+    if (backend_->head_screen_use().screened == 0) continue;
+    rests.push_back(pass - last - 1);
+    last = pass;
+  }
+  EXPECT_EQ(rests, (std::vector<int>{0, 1, 2, 4, 8, 16, 32, 64, 64, 64}));
+}
+
+std::vector<const kernels::CpuIsa*> isas() {
+  return available_isas(cpu_features());
+}
+
+INSTANTIATE_TEST_SUITE_P(On, HeadScreenTest,
+                         testing::Combine(testing::ValuesIn(isas()),
+                                          testing::Values(DType::kF32, DType::kF16, DType::kBF16,
+                                                          DType::kQ8_0, DType::kQ6_K)),
+                         [](const auto& tested) {
+                           return std::string(std::get<0>(tested.param)->name) + "_" +
+                                  std::string(name(std::get<1>(tested.param)));
+                         });
+
+TEST(HeadScreens, OnlyWhereOneWasAskedForAndCanGain) {
+  const std::vector<uint8_t> zeros(256 * 256 * 4);
+  const auto has_screen = [&](const std::string& backend_name, bool asked, DType dtype, WeightUse use) {
+    const auto backend = create_backend(backend_name, {.head_screen = asked}).value();
+    Tensor t;
+    t.dtype = dtype;
+    t.n_dims = 2;
+    t.shape = {256, 256};
+    t.data = const_cast<uint8_t*>(zeros.data());
+    return backend->has_screen(backend->load_weight(t, use).value());
+  };
+  EXPECT_TRUE(has_screen("simd", true, DType::kQ8_0, WeightUse::kHead));
+  EXPECT_TRUE(has_screen("parallel", true, DType::kQ8_0, WeightUse::kEmbeddingAndHead));
+  EXPECT_FALSE(has_screen("simd", false, DType::kQ8_0, WeightUse::kHead));
+  EXPECT_FALSE(has_screen("simd", true, DType::kQ8_0, WeightUse::kMatmul));
+  EXPECT_FALSE(has_screen("simd", true, DType::kQ8_0, WeightUse::kEmbedding));
+  EXPECT_FALSE(has_screen("scalar", true, DType::kQ8_0, WeightUse::kHead));
+  for (const DType dtype : {DType::kQ4_0, DType::kQ4_K, DType::kQ5_K, DType::kQ8_K})
+    EXPECT_FALSE(has_screen("simd", true, dtype, WeightUse::kHead)) << name(dtype);
+}
+
+}  // namespace
+}  // namespace inferno::backend
