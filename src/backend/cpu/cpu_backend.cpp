@@ -400,13 +400,24 @@ class CpuBackend final : public HostBackend {
       total += (n_panels + panels_per_turn[i] - 1) / std::max<int64_t>(1, panels_per_turn[i]);
       turns[i] = total;
     }
-    team_.run(total, [&](int64_t turn, unsigned thread) {
+    // Which product a turn is of, and its first panel.
+    const auto place_of = [&](int64_t turn) {
       size_t i = 0;
       while (turn >= turns[i]) ++i;
-      const int64_t first = (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i];
+      return std::pair(i, (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i]);
+    };
+    team_.run(total, [&](int64_t turn, unsigned thread) {
+      const auto [i, first] = place_of(turn);
       const Weight& w = *products[i].w;
       const int64_t end = std::min(panels_of(w), first + panels_per_turn[i]);
-      multiply_panels(products[i], x, first, end, thread);
+      // The turns in between are those of the other threads.
+      const int64_t next_turn = turn + team_.n_threads();
+      const uint8_t* next = nullptr;
+      if (next_turn < total) {
+        const auto [next_i, next_first] = place_of(next_turn);
+        next = panel_at(*products[next_i].w, next_first);
+      }
+      multiply_panels(products[i], x, first, end, thread, next);
       made(i, first * rows_of_panel(w), std::min(end * rows_of_panel(w), w.rows));
     });
   }
@@ -419,7 +430,15 @@ class CpuBackend final : public HostBackend {
     return m.kernel.rows != 0 ? m.kernel.rows : kReferenceRows;
   }
 
-  void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread) {
+  // nullptr where there are none.
+  static const uint8_t* panel_at(const Weight& w, int64_t panel) {
+    const CpuMatrix& m = matrix_of(w);
+    return m.kernel.rows == 0 ? nullptr : m.panels.get() + panel * m.kernel.panel_bytes(w.cols);
+  }
+
+  // next: see PanelMatmulParams.
+  void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
+                       const uint8_t* next = nullptr) {
     const CpuMatrix& m = matrix_of(*p.w);
     if (m.kernel.rows == 0) {
       multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
@@ -427,7 +446,7 @@ class CpuBackend final : public HostBackend {
     }
     m.kernel.multiply({m.panels.get(), vector_of(*p.bias), x.x, x.quantized.from(0), p.y, x.n, p.w->rows,
                        p.w->cols, begin, end,
-                       static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_});
+                       static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next});
   }
 
   // Rows of weights by the definition.

@@ -31,6 +31,9 @@ struct PanelMatmulParams {
   int64_t n, m, k;
   int64_t panel_begin, panel_end;
   uint8_t* scratch;  // scratch_bytes(k) bytes of this thread alone; 64-byte aligned
+  // Panels that this thread is likely to multiply next, or nullptr: products of many rows of activations
+  // fetch some of them meanwhile.
+  const uint8_t* next = nullptr;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "kernels/cpu/loops/fetcher.h"
 #include "kernels/cpu/loops/panel.h"
 #include "kernels/cpu/loops/products.h"
 #include "kernels/cpu/loops/stream.h"
@@ -89,7 +90,7 @@ template <class V, class Format, int kPanels, int kRows>
 // kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
 template <class V, class Format, int kPanels, int kRows>
 void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r) {
+                   int64_t r, Fetch fetch) {
   using F = typename V::F;
   constexpr int kGroups = kBlock / Format::kGroup;
   const int64_t nb = p.k / kBlock;
@@ -113,6 +114,7 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
     for (int i = 0; i < kPanels; ++i) scales[i].load(panels[i], nb, unit);
     for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
       const int64_t b = unit + j;
+      fetch.step();
       const uint8_t* blocks[kPanels];
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) blocks[i] = Format::block(panels[i], b);
@@ -145,23 +147,30 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 // The rows that are left, fewer than kRows + 1, in one tile.
 template <class V, class Format, int kPanels, int kRows>
 void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r) {
+                   int64_t r, Fetch fetch) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r);
-    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r);
+    if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r, fetch);
+    multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r, fetch);
   }
 }
 
 // kTileRows: the most rows of activations in a tile. The first panel's bytes begin at `first`, the others'
 // each `stride` bytes later.
 template <class V, class Format, int kPanels, int kTileRows>
-void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride) {
+void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride,
+                     Fetcher fetcher) {
   const uint8_t* panels[kPanels];
   for (int i = 0; i < kPanels; ++i) panels[i] = first + i * stride;
   int64_t r = 0;
   for (; p.n - r >= kTileRows; r += kTileRows)
-    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r);
-  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r);
+    multiply_tile<V, Format, kPanels, kTileRows>(p, panels, panel, r, fetcher.next_tile());
+  multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r, fetcher.next_tile());
+}
+
+// As many of the next panels, in a tile's blocks of all tiles.
+template <class V>
+Fetcher fetcher_of(const PanelMatmulParams& p, int64_t next_panel, int n_panels, int64_t stride) {
+  return {next_panels(p, next_panel, stride), n_panels * stride, tiles_of<V::kTileRows>(p), p.k / kBlock};
 }
 
 // Few rows of activations: one panel after the other, one stream through memory.
@@ -169,7 +178,7 @@ template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel)
-    multiply_panels<V, Format, 1, kStreamedRows>(p, panel, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, 1, kStreamedRows>(p, panel, p.panels + panel * stride, stride, {});
 }
 
 // Weights that are bytes already are multiplied where they lie.
@@ -179,10 +188,13 @@ void multiply_bytes(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) {
-    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(
+        p, panel, p.panels + panel * stride, stride,
+        fetcher_of<V>(p, panel + V::kTilePanels, V::kTilePanels, stride));
   }
   for (; panel < p.panel_end; ++panel) {
-    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, p.panels + panel * stride, stride);
+    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, p.panels + panel * stride, stride,
+                                                fetcher_of<V>(p, panel + 1, 1, stride));
   }
 }
 
@@ -262,7 +274,8 @@ struct PackedProduct {
     const int64_t whole = Whole::panel_bytes(p.k);
     for (int i = 0; i < kPanels; ++i)
       Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
-    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole);
+    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole,
+                                                     fetcher_of<V>(p, panel + kPanels, kPanels, stride));
   }
 };
 
