@@ -191,6 +191,7 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(ConfigResult& result) {
 
 Status Runner::run_trials(const Row& row, ConfigResult& result) {
   TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(result.prompt_tokens));
+  engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
   std::optional<backend::CeilingsNow> before;
   while (n_trials(result) < options_.trials && !is_cancelled()) {
     const RowPlan plan = this->plan(row);
@@ -200,7 +201,7 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
     progress_.n_runs = progress_.warmup ? plan.warmup_runs : options_.trials;
     if (!progress_.warmup && !before) before = ceilings_now(result);
-    TRY_ASSIGN(std::optional<Trial> trial, run_once(row, ids, result));
+    TRY_ASSIGN(std::optional<Trial> trial, run_once(engine, row, ids, result));
     if (!trial) break;
     // A first run may have shown that there is no time to warm up: it is a trial then.
     if (progress_.warmup && result.warmup_runs < this->plan(row).warmup_runs) {
@@ -262,8 +263,8 @@ engine::Request Runner::request(const Config& config, const std::vector<int32_t>
   return request;
 }
 
-Result<std::optional<Trial>> Runner::run_once(const Row& row, const std::vector<int32_t>& ids,
-                                              const ConfigResult& result) {
+Result<std::optional<Trial>> Runner::run_once(engine::Engine& engine, const Row& row,
+                                              const std::vector<int32_t>& ids, const ConfigResult& result) {
   const double begin = elapsed();
   double first_token = begin;
   progress_.tokens = 0;
@@ -274,7 +275,6 @@ Result<std::optional<Trial>> Runner::run_once(const Row& row, const std::vector<
   const auto cancelled = [&] {
     return is_over || is_cancelled() || (options_.max_seconds && progress_.tokens == 0 && elapsed() > end());
   };
-  engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
   TRY_ASSIGN(const engine::RequestId id, engine.submit(
                                              request(row.rest.front(), ids, result.max_new_tokens),
                                              [](std::string_view) { return true; }, cancelled));

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "bench/result.h"
 #include "bench/time_plan.h"
-#include "engine/request.h"
+#include "engine/engine.h"
 #include "model/load.h"
 
 namespace inferno::bench {
@@ -78,8 +78,8 @@ class Runner {
                           int64_t max_new_tokens) const;
   // One request, of as many tokens as the result has by now, or fewer. nullopt when not even the first token
   // was there in time.
-  Result<std::optional<Trial>> run_once(const Row& row, const std::vector<int32_t>& ids,
-                                        const ConfigResult& result);
+  Result<std::optional<Trial>> run_once(engine::Engine& engine, const Row& row,
+                                        const std::vector<int32_t>& ids, const ConfigResult& result);
   // Of a run that began then: no token begins after it.
   double token_deadline(const Row& row, double begin, const ConfigResult& result) const;
   void report_progress(const Row& row, double begin);

@@ -13,11 +13,12 @@ constexpr int32_t kSequence = 0;  // the only one of its cache
 Result<Context> Context::create(model::Model& model, DType kv_type, int64_t max_positions) {
   TRY_ASSIGN(auto cache,
              kv::BasicKvCache::create(model.backend(), model.kv_config(kv_type, 1, max_positions)));
-  return Context(model, std::move(cache));
+  return Context(model, std::move(cache), kv_type, max_positions);
 }
 
-Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache)
-    : model_(&model), cache_(std::move(cache)) {}
+Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache, DType kv_type,
+                 int64_t max_positions)
+    : model_(&model), kv_type_(kv_type), max_positions_(max_positions), cache_(std::move(cache)) {}
 
 Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
                         const CancelFn& cancelled, bool highest_only) {

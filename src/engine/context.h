@@ -20,6 +20,11 @@ class Context {
   // Room for max_positions. kResource, with the sum, when that is more than there is.
   static Result<Context> create(model::Model& model, DType kv_type, int64_t max_positions);
 
+  // Whether it could be the context of another sequence, after truncate(0).
+  bool fits(DType kv_type, int64_t max_positions) const {
+    return kv_type == kv_type_ && max_positions <= max_positions_;
+  }
+
   // Positions computed so far.
   int64_t length() const { return length_; }
   // One pass over at most model.max_batch() tokens that follow those already there. Afterwards logits() has
@@ -33,9 +38,11 @@ class Context {
   void truncate(int64_t n_positions);
 
  private:
-  Context(model::Model& model, std::unique_ptr<kv::KvCache> cache);
+  Context(model::Model& model, std::unique_ptr<kv::KvCache> cache, DType kv_type, int64_t max_positions);
 
   model::Model* model_;
+  DType kv_type_;
+  int64_t max_positions_;
   std::unique_ptr<kv::KvCache> cache_;
   int64_t length_ = 0;
   model::Batch batch_;

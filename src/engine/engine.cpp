@@ -1,6 +1,7 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "metrics/telemetry.h"
@@ -84,10 +85,20 @@ Status Engine::start(Sequence& sequence) {
     return {};
   }
   TRY_ASSIGN(sequence.context,
-             Context::create(*model_, sequence.request.kv_type, prompt_length + sequence.max_new_tokens - 1));
+             make_context(sequence.request.kv_type, prompt_length + sequence.max_new_tokens - 1));
   // Its whole cache is one page: one run of positions.
   metrics_.kv_residency().pin(static_cast<int64_t>(sequence.id), clock_->now());
   return {};
+}
+
+Result<Context> Engine::make_context(DType kv_type, int64_t max_positions) {
+  std::optional<Context> spare = std::exchange(spare_, std::nullopt);
+  if (spare && spare->fits(kv_type, max_positions)) {
+    spare->truncate(0);
+    return std::move(*spare);
+  }
+  spare.reset();  // the new one may need its memory
+  return Context::create(*model_, kv_type, max_positions);
 }
 
 // One forward pass, or a chunk of a long one, and the tokens that come of it.
@@ -220,7 +231,7 @@ void Engine::fail(Sequence& sequence, const Error& error) {
 void Engine::release(Sequence& sequence) {
   if (sequence.context) {
     metrics_.kv_residency().unpin(static_cast<int64_t>(sequence.id), clock_->now());
-    sequence.context.reset();
+    spare_ = std::exchange(sequence.context, std::nullopt);
   }
   sequence.state = Sequence::State::kFinished;
   scheduler_.finish(sequence.id);

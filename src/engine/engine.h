@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "engine/scheduler.h"
@@ -40,6 +41,7 @@ class Engine {
  private:
   void schedule();
   Status start(Sequence& sequence);
+  Result<Context> make_context(DType kv_type, int64_t max_positions);
   Status advance(Sequence& sequence);
   std::span<const int32_t> guess(Sequence& sequence);
   Status forward(Sequence& sequence, std::span<const int32_t> tokens, model::Batch::Logits wanted);
@@ -58,6 +60,9 @@ class Engine {
   metrics::ServingMetrics metrics_;
   std::map<RequestId, Sequence> sequences_;  // until they are taken
   std::vector<RequestId> running_;
+  // Of the request that ended last, for the next one that it is large enough for: the system has made its
+  // pages already, which takes longer than to fill them.
+  std::optional<Context> spare_;
   size_t n_unfinished_ = 0;
   RequestId next_id_ = 1;
 };

@@ -37,6 +37,25 @@ class EngineTest : public testing::Test {
   test::TickingClock clock_;
 };
 
+// An engine keeps the cache of the request before: what that left there changes nothing.
+TEST_F(EngineTest, ARequestDoesNotSeeTheOneBeforeIt) {
+  loaded_ = test::load_bytes(bytes_, "parallel");
+  Engine used = engine();
+  const auto run = [](Engine& engine, const Request& request) {
+    const RequestId id = *engine.submit(request);
+    while (engine.has_work()) engine.step();
+    return engine.take(id)->generated.value().ids;
+  };
+  std::vector<Request> requests = {request(20, 100), request(9, 3), request(9, 70), request(40, 100)};
+  requests.push_back(request(9, 5));
+  requests.back().kv_type = DType::kF32;
+  requests.push_back(request(5, 5));
+  for (const Request& request : requests) {
+    Engine fresh = engine();
+    EXPECT_EQ(run(used, request), run(fresh, request));
+  }
+}
+
 TEST_F(EngineTest, AStepIsATokenAndAWholeRequestIsItsParts) {
   Engine engine = this->engine();
   const RequestId id = *engine.submit(request(4));

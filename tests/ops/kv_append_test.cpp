@@ -89,7 +89,8 @@ class KvAppendTest : public OpTest {
 TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
   constexpr int64_t kHeads = 3;
   constexpr int64_t kSlots = 320;
-  const std::vector<int64_t> slots = {7, 0, 39, 16, 15, 8, 63, 64, 319};
+  std::vector<int64_t> slots = {7, 0, 39, 16, 15, 8, 63, 64, 319};
+  for (int64_t slot = 100; slot < 150; ++slot) slots.push_back(slot);  // in order, over tiles and blocks
   const int64_t n = static_cast<int64_t>(slots.size());
   Random random(7);
   for (const DType dtype : cache_types()) {

@@ -32,6 +32,9 @@ constexpr int64_t kScreenedRows = 4;
 // Turns for each thread in a product: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
 
+// Of rows of activations, at least.
+constexpr int64_t kBlocksPerThread = 4;
+
 // A product of a step: y = x w^T (+ bias).
 struct Product {
   const Weight* w;
@@ -249,9 +252,10 @@ class CpuBackend final : public HostBackend {
       if (n > 0) fn(0, n);
       return;
     }
-    constexpr int64_t kBlock = 4;
-    team_.run((n + kBlock - 1) / kBlock,
-              [&](int64_t turn, unsigned) { fn(turn * kBlock, std::min(kBlock, n - turn * kBlock)); });
+    // Long ones for the keys of a tile, short ones so that nobody waits for the last.
+    const int64_t block = std::clamp<int64_t>(n / (team_.n_threads() * kBlocksPerThread), 4, 16);
+    team_.run((n + block - 1) / block,
+              [&](int64_t turn, unsigned) { fn(turn * block, std::min(block, n - turn * block)); });
   }
 
   void rope_rows(const RopeArgs& a, int64_t row, int64_t n) {

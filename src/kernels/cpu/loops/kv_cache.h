@@ -13,6 +13,10 @@ namespace {
 template <class V>
 constexpr int64_t kKeyTile = V::kScoreVectors* V::kLanes;
 
+// Keys that are appended together, so that a line of a tile, which has one dimension of many positions, is
+// written once for all of them.
+constexpr int64_t kAppendedKeys = 16;
+
 template <class V>
 struct CachedF32 {
   using Stored = float;
@@ -63,13 +67,17 @@ struct PlainCache {
     }
   }
 
-  static void append_key(const float* k, int64_t head_dim, uint8_t* tile, int64_t position) {
+  // n_keys <= kAppendedKeys, `stride` elements apart, to positions in order from `position` on.
+  static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
+                          int64_t position) {
     Stored* keys = reinterpret_cast<Stored*>(tile) + position;
     for (int64_t d = 0; d < head_dim; d += V::kLanes) {
       const int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
-      Stored rounded[V::kLanes];
-      Element::store(rounded, V::load(k + d, n), n);
-      for (int64_t i = 0; i < n; ++i) keys[(d + i) * kKeyTile<V>] = rounded[i];
+      Stored rounded[kAppendedKeys][V::kLanes];
+      for (int64_t j = 0; j < n_keys; ++j) Element::store(rounded[j], V::load(k + j * stride + d, n), n);
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < n_keys; ++j) keys[(d + i) * kKeyTile<V> + j] = rounded[j][i];
+      }
     }
   }
   static void append_value(const float* v, int64_t head_dim, uint8_t* row) {
@@ -120,12 +128,16 @@ struct Q8_0Cache {
     }
   }
 
-  static void append_key(const float* k, int64_t head_dim, uint8_t* tile, int64_t position) {
+  static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
+                          int64_t position) {
     for (int64_t b = 0; b < head_dim / kBlock32; ++b) {
-      const BlockQ8_0 block = quantize(k + b * kBlock32);
+      BlockQ8_0 blocks[kAppendedKeys];
+      for (int64_t j = 0; j < n_keys; ++j) blocks[j] = quantize(k + j * stride + b * kBlock32);
       KeyTile& keys = reinterpret_cast<KeyTile*>(tile)[b];
-      keys.d[position] = block.d;
-      for (int i = 0; i < kBlock32; ++i) keys.qs[i][position] = block.qs[i];
+      for (int64_t j = 0; j < n_keys; ++j) keys.d[position + j] = blocks[j].d;
+      for (int i = 0; i < kBlock32; ++i) {
+        for (int64_t j = 0; j < n_keys; ++j) keys.qs[i][position + j] = blocks[j].qs[i];
+      }
     }
   }
   static void append_value(const float* v, int64_t head_dim, uint8_t* row) {
@@ -181,17 +193,25 @@ template <class V, class Cache>
 void append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
   const KvLayerView& kv = p.kv;
   const int64_t bytes = Cache::row_bytes(kv.head_dim);
-  for (int64_t r = 0; r < p.n; ++r) {
+  const int64_t stride = kv.n_kv_heads * kv.head_dim;
+  int64_t n = 0;  // rows that go to positions in order, within a tile
+  for (int64_t r = 0; r < p.n; r += n) {
     const int64_t block = p.slot_mapping[r] / kv.block_size;
     const int64_t position = p.slot_mapping[r] % kv.block_size;
+    const int64_t left_in_tile = kKeyTile<V> - position % kKeyTile<V>;
+    const int64_t most = left_in_tile < kAppendedKeys ? left_in_tile : kAppendedKeys;
+    n = 1;
+    while (n < most && r + n < p.n && p.slot_mapping[r + n] == p.slot_mapping[r] + n) ++n;
     for (int64_t h = head_begin; h < head_end; ++h) {
       const int64_t source = (r * kv.n_kv_heads + h) * kv.head_dim;
       const int64_t first = (block * kv.n_kv_heads + h) * kv.block_size;
       const int64_t tile = first + position / kKeyTile<V> * kKeyTile<V>;
-      Cache::append_key(p.k + source, kv.head_dim, static_cast<uint8_t*>(kv.k) + tile * bytes,
-                        position % kKeyTile<V>);
-      Cache::append_value(p.v + source, kv.head_dim,
-                          static_cast<uint8_t*>(kv.v) + (first + position) * bytes);
+      Cache::append_keys(p.k + source, stride, n, kv.head_dim, static_cast<uint8_t*>(kv.k) + tile * bytes,
+                         position % kKeyTile<V>);
+      for (int64_t j = 0; j < n; ++j) {
+        Cache::append_value(p.v + source + j * stride, kv.head_dim,
+                            static_cast<uint8_t*>(kv.v) + (first + position + j) * bytes);
+      }
     }
   }
 }
