@@ -101,13 +101,13 @@ Json guesses_json(const engine::Guesses& guesses) {
   return {{"drafted", guesses.drafted}, {"accepted", guesses.accepted}};
 }
 
-std::string head_screen_line(const backend::HeadScreenUse& use) {
+std::string head_screen_line(const metrics::HeadScreenUse& use) {
   if (use.passes == 0) return "";
   return fmt::format(" head_screen: in {} of {} passes, {:.1f} % of the head's bytes read\n", use.screened,
                      use.passes, 100 * use.read_share());
 }
 
-Json head_screen_json(const backend::HeadScreenUse& use) {
+Json head_screen_json(const metrics::HeadScreenUse& use) {
   return {{"passes", use.passes},
           {"screened", use.screened},
           {"head_bytes", use.head_bytes},

@@ -35,8 +35,8 @@ Json serving_json(const metrics::ServingMetrics& serving);
 std::string guesses_line(const engine::Generated& generated);
 Json guesses_json(const engine::Guesses& guesses);
 // What the screen of the LM head has saved (--head-screen); empty without one.
-std::string head_screen_line(const backend::HeadScreenUse& use);
-Json head_screen_json(const backend::HeadScreenUse& use);
+std::string head_screen_line(const metrics::HeadScreenUse& use);
+Json head_screen_json(const metrics::HeadScreenUse& use);
 // Seconds of each part of a request, the rest as other_s; together its end-to-end latency.
 Json phases_json(const engine::Generated& generated);
 

@@ -51,14 +51,6 @@ void Backend::Operation::recount(const metrics::Cost& cost) {
   cost_ = cost;
 }
 
-HeadScreenUse& HeadScreenUse::operator+=(const HeadScreenUse& other) {
-  passes += other.passes;
-  screened += other.screened;
-  head_bytes += other.head_bytes;
-  read_bytes += other.read_bytes;
-  return *this;
-}
-
 BatchView Backend::begin_forward(const BatchView& host_batch) {
   host_batch_ = host_batch;
   return do_begin_forward(host_batch);

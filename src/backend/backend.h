@@ -58,17 +58,6 @@ struct CeilingsNow {
   std::string arithmetic;    // "int8": the fastest of those asked for
 };
 
-// What a screen has saved of the LM head (BackendOptions::head_screen).
-struct HeadScreenUse {
-  uint64_t passes = 0;      // that could have used it
-  uint64_t screened = 0;    // that did
-  uint64_t head_bytes = 0;  // of the head, once for each of the passes
-  uint64_t read_bytes = 0;  // what was read of screen and head instead
-
-  double read_share() const { return static_cast<double>(read_bytes) / static_cast<double>(head_bytes); }
-  HeadScreenUse& operator+=(const HeadScreenUse& other);
-};
-
 class RepackCache;
 
 class Backend {
@@ -127,7 +116,7 @@ class Backend {
 
   // Least bytes and operations of everything since the last reset_counters().
   const metrics::Cost& counters() const { return counters_; }
-  const HeadScreenUse& head_screen_use() const { return head_screen_use_; }
+  const metrics::HeadScreenUse& head_screen_use() const { return head_screen_use_; }
   void reset_counters() {
     counters_ = {};
     head_screen_use_ = {};
@@ -188,12 +177,12 @@ class Backend {
   // The one that began last of those that go on.
   Operation& operation() { return *operation_; }
   // A forward pass whose head has a screen and is asked for the highest logits alone.
-  void count(const HeadScreenUse& use) { head_screen_use_ += use; }
+  void count(const metrics::HeadScreenUse& use) { head_screen_use_ += use; }
 
  private:
   BatchView host_batch_;
   metrics::Cost counters_;
-  HeadScreenUse head_screen_use_;
+  metrics::HeadScreenUse head_screen_use_;
   metrics::Profile profile_;
   bool profiling_ = false;
   Operation* operation_ = nullptr;

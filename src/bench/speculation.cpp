@@ -17,7 +17,7 @@ struct ReplayRun {
   std::chrono::nanoseconds time{0};
   int64_t n_passes = 0;
   engine::Guesses guesses;
-  backend::HeadScreenUse head_screen;
+  metrics::HeadScreenUse head_screen;
 };
 
 // Writes the text from token n_prompt on.

@@ -35,7 +35,7 @@ struct SpeculationReplay {
   // Without guesses, by the screen of the LM head: where the backend has one.
   struct Screened {
     double s = 0;
-    backend::HeadScreenUse use;  // in the median run
+    metrics::HeadScreenUse use;  // in the median run
   };
   std::optional<Screened> screened;
 

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "backend/backend.h"
 #include "metrics/profile.h"
 #include "metrics/timeline.h"
 #include "sampling/sampler.h"
@@ -50,7 +49,7 @@ struct Generated {
   metrics::Timeline timeline;
   metrics::Phases phases;
   Guesses guesses;
-  backend::HeadScreenUse head_screen;
+  metrics::HeadScreenUse head_screen;
 };
 
 // Called with the next piece of the text, never empty; false ends generation.

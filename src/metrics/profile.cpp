@@ -14,6 +14,14 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
+HeadScreenUse& HeadScreenUse::operator+=(const HeadScreenUse& other) {
+  passes += other.passes;
+  screened += other.screened;
+  head_bytes += other.head_bytes;
+  read_bytes += other.read_bytes;
+  return *this;
+}
+
 void Profile::enter(const char* name) {
   const auto depth = static_cast<int>(entered_.size());
   size_t at = entered_.empty() ? 0 : entered_.back() + 1;

@@ -19,6 +19,17 @@ struct Cost {
   Cost& operator+=(const Cost& other);
 };
 
+// What a screen has saved of the LM head (backend::BackendOptions::head_screen).
+struct HeadScreenUse {
+  uint64_t passes = 0;      // that could have used it
+  uint64_t screened = 0;    // that did
+  uint64_t head_bytes = 0;  // of the head, once for each of the passes
+  uint64_t read_bytes = 0;  // what was read of screen and head instead
+
+  double read_share() const { return static_cast<double>(read_bytes) / static_cast<double>(head_bytes); }
+  HeadScreenUse& operator+=(const HeadScreenUse& other);
+};
+
 class Profile {
  public:
   // Operations may nest (a decoder step is composed of primitives); depth 0 alone makes up the totals.

@@ -128,7 +128,7 @@ TEST_P(HeadScreenTest, DropsMostOfAHeadThatIsSure) {
   set_head(head);
   for (const int64_t likely : {0, 15, 16, 100, 300, 309}) {
     EXPECT_GT(expect_highest(row(head, likely)), kVocab / 2) << likely;
-    const HeadScreenUse& use = backend_->head_screen_use();
+    const metrics::HeadScreenUse& use = backend_->head_screen_use();
     EXPECT_EQ(use.passes, 1u);
     EXPECT_EQ(use.screened, 1u);
     EXPECT_EQ(use.head_bytes, head_.bytes());

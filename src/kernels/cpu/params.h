@@ -31,8 +31,8 @@ struct PanelMatmulParams {
   int64_t n, m, k;
   int64_t panel_begin, panel_end;
   uint8_t* scratch;  // scratch_bytes(k) bytes of this thread alone; 64-byte aligned
-  // Panels that this thread is likely to multiply next, or nullptr: products of many rows of activations
-  // fetch some of them meanwhile.
+  // Panels that this thread is likely to multiply next, or nullptr: some products fetch the first of them
+  // meanwhile (loops/fetcher.h).
   const uint8_t* next = nullptr;
 };
 

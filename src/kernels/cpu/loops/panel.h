@@ -31,16 +31,5 @@ inline __attribute__((always_inline)) void store_outputs(const PanelMatmulParams
   }
 }
 
-// Tiles of at most kTileRows rows of activations.
-template <int kTileRows>
-int64_t tiles_of(const PanelMatmulParams& p) {
-  return (p.n + kTileRows - 1) / kTileRows;
-}
-
-// What is multiplied after the panels before `panel`; `stride` bytes lie between two.
-inline const uint8_t* next_panels(const PanelMatmulParams& p, int64_t panel, int64_t stride) {
-  return panel < p.panel_end ? p.panels + panel * stride : p.next;
-}
-
 }  // namespace
 }  // namespace inferno::kernels

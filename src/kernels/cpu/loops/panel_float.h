@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cpu/loops/fetcher.h"
 #include "kernels/cpu/loops/panel.h"
 
 namespace inferno::kernels {
@@ -50,12 +49,10 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   }
 }
 
-constexpr int64_t kFetchEvery = 8;  // columns
-
 // kPanels panels, from number `panel` on by `step`, times kRows rows of activations, from row r on.
 template <class V, class Element, int kPanels, int kRows>
 void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                         int64_t step, int64_t r, Fetch fetch) {
+                         int64_t step, int64_t r) {
   using F = typename V::F;
   const float* x[kRows];
   F y[kPanels][kRows];
@@ -66,7 +63,6 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
   for (int64_t j = 0; j < p.k; ++j) {
-    if (j % kFetchEvery == 0) fetch.step();
     F w[kPanels];
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) w[i] = Element::load(panels[i], j);
@@ -82,26 +78,23 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
 
 template <class V, class Element, int kPanels, int kRows>
 void multiply_float_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                         int64_t step, int64_t r, Fetch fetch) {
+                         int64_t step, int64_t r) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows)
-      return multiply_float_tile<V, Element, kPanels, kRows>(p, panels, panel, step, r, fetch);
-    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panels, panel, step, r, fetch);
+    if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panels, panel, step, r);
+    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panels, panel, step, r);
   }
 }
 
 template <class V, class Element, int kPanels>
-void multiply_float_panels(const PanelMatmulParams& p, int64_t panel, int64_t step, Fetcher fetcher) {
+void multiply_float_panels(const PanelMatmulParams& p, int64_t panel, int64_t step = 1) {
   const uint8_t* panels[kPanels];
   for (int i = 0; i < kPanels; ++i)
     panels[i] = p.panels + (panel + i * step) * float_panel_bytes<V, Element>(p.k);
   int64_t r = 0;
   for (; p.n - r >= V::kFloatTileRows; r += V::kFloatTileRows) {
-    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panels, panel, step, r,
-                                                                fetcher.next_tile());
+    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panels, panel, step, r);
   }
-  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, step, r,
-                                                                  fetcher.next_tile());
+  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, step, r);
 }
 
 // Few rows of activations: kFloatStreams panels far apart at a time. Each is read in order, and their sums
@@ -111,27 +104,19 @@ template <class V, class Element>
 void multiply_float_streams(const PanelMatmulParams& p) {
   const int64_t step = (p.panel_end - p.panel_begin) / kFloatStreams;
   for (int64_t panel = p.panel_begin; panel < p.panel_begin + step; ++panel)
-    multiply_float_panels<V, Element, kFloatStreams>(p, panel, step, {});
+    multiply_float_panels<V, Element, kFloatStreams>(p, panel, step);
   for (int64_t panel = p.panel_begin + kFloatStreams * step; panel < p.panel_end; ++panel)
-    multiply_float_panels<V, Element, 1>(p, panel, 1, {});
+    multiply_float_panels<V, Element, 1>(p, panel);
 }
 
 template <class V, class Element>
 void multiply_float(const PanelMatmulParams& p) {
   if (p.n <= kStreamedRows) return multiply_float_streams<V, Element>(p);
   int64_t panel = p.panel_begin;
-  // One tile alone keeps memory busy.
-  const int64_t n_tiles = tiles_of<V::kFloatTileRows>(p);
-  const auto fetcher = [&](int n_panels) {
-    if (n_tiles == 1) return Fetcher();
-    const int64_t stride = float_panel_bytes<V, Element>(p.k);
-    return Fetcher(next_panels(p, panel + n_panels, stride), n_panels * stride, n_tiles,
-                   (p.k + kFetchEvery - 1) / kFetchEvery);
-  };
   for (; p.panel_end - panel >= V::kFloatTilePanels; panel += V::kFloatTilePanels) {
-    multiply_float_panels<V, Element, V::kFloatTilePanels>(p, panel, 1, fetcher(V::kFloatTilePanels));
+    multiply_float_panels<V, Element, V::kFloatTilePanels>(p, panel);
   }
-  for (; panel < p.panel_end; ++panel) multiply_float_panels<V, Element, 1>(p, panel, 1, fetcher(1));
+  for (; panel < p.panel_end; ++panel) multiply_float_panels<V, Element, 1>(p, panel);
 }
 
 }  // namespace

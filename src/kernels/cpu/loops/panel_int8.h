@@ -167,10 +167,12 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
   multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r, fetcher.next_tile());
 }
 
-// As many of the next panels, in a tile's blocks of all tiles.
+// Of n_panels panels, `stride` bytes each, that come after those before `panel`: in the blocks of all tiles.
 template <class V>
-Fetcher fetcher_of(const PanelMatmulParams& p, int64_t next_panel, int n_panels, int64_t stride) {
-  return {next_panels(p, next_panel, stride), n_panels * stride, tiles_of<V::kTileRows>(p), p.k / kBlock};
+Fetcher fetcher_of(const PanelMatmulParams& p, int64_t panel, int n_panels, int64_t stride) {
+  const uint8_t* next = panel < p.panel_end ? p.panels + panel * stride : p.next;
+  const int64_t n_tiles = (p.n + V::kTileRows - 1) / V::kTileRows;
+  return {next, n_panels * stride, n_tiles, p.k / kBlock};
 }
 
 // Few rows of activations: one panel after the other, one stream through memory.
