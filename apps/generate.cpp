@@ -167,8 +167,11 @@ Result<int> run(const Options& options) {
   if (options.speculative != "none" && options.model.no_kv) {
     warn("--speculative changes nothing with --no-kv: guesses are checked against the cache");
   }
-  if (options.model.head_screen && !sampling::Sampler(options.sampling).takes_highest()) {
-    warn("--head-screen changes nothing at temperature > 0 or with --repetition-penalty: all logits count");
+  if (options.model.head_screen && (!sampling::Sampler(options.sampling).takes_highest() ||
+                                    log::enabled(log::Level::kInfo, "inferno::decode"))) {
+    warn(
+        "--head-screen changes nothing at temperature > 0, with --repetition-penalty or where the log has "
+        "probabilities: all logits count");
   }
   TRY(kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();

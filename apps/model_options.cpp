@@ -86,9 +86,11 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
 }
 
 void add_head_screen_option(Command command, ModelOptions& options) {
-  command.add_flag("--head-screen", options.head_screen,
-                   "Keep a coarse copy of the LM head and read of the head only what can hold the likeliest "
-                   "token; the same tokens at temperature 0, sooner, for half of the head's memory more");
+  command.add_flag(
+      "--head-screen", options.head_screen,
+      "Keep a copy of the LM head in 4.5 bits a weight and read of the head only what can hold the "
+      "likeliest token: the same tokens at temperature 0, sooner where the head is larger than the "
+      "caches");
 }
 
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {
@@ -183,10 +185,11 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   for (const std::string& warning : loaded.warnings) warn(warning);
   const backend::Weight& head = loaded.model->weights().output;
   if (options.head_screen && !loaded.model->backend().has_screen(head)) {
-    warn(
-        fmt::format("--head-screen changes nothing: expected --backend parallel or simd and an LM head in "
-                    "F32, F16, BF16, Q8_0 or Q6_K, found --backend {} and {}",
-                    loaded.model->backend().info().backend, name(head.dtype)));
+    warn(fmt::format(
+        "--head-screen changes nothing: expected --backend parallel or simd and an LM head in "
+        "F32, F16, BF16, Q8_0 or Q6_K with rows of a multiple of 32, found --backend {} and {} with "
+        "rows of {}",
+        loaded.model->backend().info().backend, name(head.dtype), head.cols));
   }
   return loaded;
 }

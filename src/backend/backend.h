@@ -123,6 +123,8 @@ class Backend {
   }
   // Whether there is a screen for this head: see BackendOptions::head_screen.
   virtual bool has_screen(const Weight&) const { return false; }
+  // Of the screen that load_weight makes for this head; 0 for none.
+  virtual uint64_t screen_bytes(const Tensor&) const { return 0; }
 
   // Times every operation while on; costs two clock readings each. With telemetry on, an operation that is no
   // part of another is a span of its name too.

@@ -21,7 +21,7 @@ struct Cost {
 
 // What a screen has saved of the LM head (backend::BackendOptions::head_screen).
 struct HeadScreenUse {
-  uint64_t passes = 0;      // that could have used it
+  uint64_t passes = 0;      // that wanted the highest logit alone of a head that has one
   uint64_t screened = 0;    // that did
   uint64_t head_bytes = 0;  // of the head, once for each of the passes
   uint64_t read_bytes = 0;  // what was read of screen and head instead

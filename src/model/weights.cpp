@@ -21,6 +21,9 @@ class Loader {
          backend::RepackCache* cache)
       : file_(file), backend_(backend), progress_(progress), cache_(cache) {
     for (const gguf::TensorInfo& info : file.tensors()) total_bytes_ += info.tensor.bytes();
+    const gguf::TensorInfo* untied = file.find_tensor("output.weight");
+    const gguf::TensorInfo* head = untied != nullptr ? untied : file.find_tensor("token_embd.weight");
+    if (head != nullptr) screen_bytes_ = backend.screen_bytes(head->tensor);
   }
 
   // Before memory is taken that the system would promise and not have. Copies in the file of a cache take
@@ -28,12 +31,15 @@ class Loader {
   Status check_memory() const {
     const auto available = available_memory();
     if (!backend_.copies_weights() || (cache_ != nullptr && cache_->is_open()) || !available ||
-        total_bytes_ <= *available)
+        total_bytes_ + screen_bytes_ <= *available)
       return {};
-    return make_error(ErrorCode::kResource,
-                      "{}: the backend's copy of the weights takes {} of memory, {} are available; --backend "
-                      "scalar reads them from the file",
-                      escaped(file_.path(), 4096), human_bytes(total_bytes_), human_bytes(*available));
+    return make_error(
+        ErrorCode::kResource,
+        "{}: the backend's copy of the weights takes {} of memory{}, {} are available; --backend "
+        "scalar reads them from the file",
+        escaped(file_.path(), 4096), human_bytes(total_bytes_),
+        screen_bytes_ == 0 ? "" : " and the screen of the LM head " + human_bytes(screen_bytes_),
+        human_bytes(*available));
   }
 
   bool has(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
@@ -105,6 +111,7 @@ class Loader {
   backend::RepackCache* cache_;
   std::unordered_set<std::string_view> taken_;
   uint64_t total_bytes_ = 0;
+  uint64_t screen_bytes_ = 0;
   uint64_t done_bytes_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // The screen of the LM head never costs the highest logit: on every ISA, of every type of head that has one.
 #include "backend/cpu/head_screen.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -151,13 +152,13 @@ TEST_P(HeadScreenTest, KeepsWhatRoundingMightHaveDecided) {
 }
 
 // The copy loses 0.4 of almost all elements of one row, and the activations are in that direction: Cauchy and
-// Schwarz's worst case. Of the row beside it, whose logit is a little lower, it loses nothing.
+// Schwarz's worst case. Of the row beside it, whose logit is 3 % of the loss lower, it loses nothing.
 TEST_P(HeadScreenTest, KeepsARowOfWhichTheCopyLosesAllItCan) {
   test::Random random(6);
   std::vector<float> head(kVocab * kDim), x(kDim, 1.0f);
   float* losing = head.data() + 200 * kDim;
   float* whole = head.data() + 20 * kDim;
-  for (int64_t i = 0; i < kDim; ++i) {
+  for (int64_t i = 0, n = 0; i < kDim; ++i) {
     if (i % 32 == 0) {
       x[static_cast<size_t>(i)] = 0;
       losing[i] = whole[i] = -8;  // the copy's scale becomes 1
@@ -165,10 +166,16 @@ TEST_P(HeadScreenTest, KeepsARowOfWhichTheCopyLosesAllItCan) {
     }
     const auto code = static_cast<float>(random.below(6));
     losing[i] = code + 0.4f;
-    whole[i] = code + (i % 3 == 0 ? 1.0f : 0.0f);  // on average 0.33
+    whole[i] = code + (n++ < 96 ? 1.0f : 0.0f);  // 248 * 0.4 = 99.2
   }
+  head[100 * kDim + 1] = 50;
   set_head(head);
   expect_highest(x);
+  // Beside a row of activations that needs neither.
+  std::vector<float> beside(kDim);
+  beside[1] = 1;
+  beside.insert(beside.end(), x.begin(), x.end());
+  expect_highest(beside);
 }
 
 // The same of activations: the copy takes them rounded, a head in floating point does not.
@@ -178,10 +185,35 @@ TEST_P(HeadScreenTest, KeepsARowThatNeedsWhatRoundingActivationsLoses) {
     const bool is_first = i % 32 == 0;
     x[static_cast<size_t>(i)] = is_first ? 127.0f : 1.4f;  // rounded to 127 and 1
     head[static_cast<size_t>(200 * kDim + i)] = is_first ? 0.0f : 8.0f;
-    head[static_cast<size_t>(20 * kDim + i)] = is_first ? 8.0f * 31 * 1.3f / 127 : 0.0f;
+    head[static_cast<size_t>(20 * kDim + i)] = is_first ? 8.0f * 31 * 1.385f / 127 : 0.0f;
   }
   set_head(head);
   expect_highest(x);
+}
+
+// One row's sum overflows on the way, which the copy's, of whole blocks, does not.
+TEST_P(HeadScreenTest, KeepsARowThatOverflows) {
+  const std::vector<float> large(kDim, 1e32f);
+  norm_ = backend_->load_weight(tensor(DType::kF32, large.data(), 1), WeightUse::kVector).value();
+  std::vector<float> head(kVocab * kDim), x(kDim);
+  head[5 * kDim] = 8 * 62464.0f;
+  head[5 * kDim + 1] = -7 * 62464.0f;
+  head[200 * kDim] = 124928.0f;
+  x[0] = x[1] = 1;
+  set_head(head);
+  expect_highest(x);
+}
+
+TEST_P(HeadScreenTest, TheSmallestAndTheLargestNumbers) {
+  for (const double weights : {1e-37, 1e-30, 1e-23, 1e-15, 1.0, 1e18, 1e30, 3e38}) {
+    for (const double activations : {1e-36, 1e-30, 1e-10, 1.0, 1e10, 1e30}) {
+      SCOPED_TRACE(fmt::format("{} {}", weights, activations));
+      test::Random random(8);
+      set_head(random.floats(kVocab * kDim, -weights, weights));
+      std::vector<float> x = random.floats(kDim, -activations, activations);
+      expect_highest(x);
+    }
+  }
 }
 
 TEST_P(HeadScreenTest, RowsAndActivationsOfAllSizes) {

@@ -32,7 +32,7 @@ constexpr int64_t kScreenedRows = 4;
 // Turns for each thread in a product: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
 
-// Of rows of activations, at least.
+// Blocks of rows of activations for each thread, where there are enough rows.
 constexpr int64_t kBlocksPerThread = 4;
 
 // A product of a step: y = x w^T (+ bias).
@@ -73,6 +73,9 @@ class CpuBackend final : public HostBackend {
     return load(tensor, use, {&cache, name});
   }
   bool has_screen(const Weight& head) const override { return matrix_of(head).screen != nullptr; }
+  uint64_t screen_bytes(const Tensor& head) const override {
+    return screens_head_ ? head_screen_bytes(head, kernels_) : 0;
+  }
   std::string weight_layout() const override {
     return fmt::format("{} panels {}", isa_.name, kernels::kPanelLayoutVersion);
   }
@@ -369,10 +372,10 @@ class CpuBackend final : public HostBackend {
     const Weight rows_left = {a.head.dtype, std::min(n_left * screen.group_rows, a.head.rows), a.head.cols,
                               nullptr};
     metrics::Cost cost_left = cost(a, a.batch);
-    cost_left.weight_bytes += screen.coarse.bytes() + rows_left.bytes() - a.head.bytes();
+    const uint64_t read = screen.bytes() + rows_left.bytes();
+    cost_left.weight_bytes += read - a.head.bytes();
     cost_left.flops += product_cost(rows_left, x.n).flops;
     operation().recount(cost_left);
-    const uint64_t read = screen.coarse.bytes() + rows_left.bytes();
     count({1, 1, a.head.bytes(), read});
     screening_.passed(a.head.bytes(), read);
   }

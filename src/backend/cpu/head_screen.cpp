@@ -16,6 +16,11 @@ namespace {
 constexpr DType kCoarse = DType::kQ4_0;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kMaxPause = 64;
+// Products of the smallest floats are off by up to 2^-150 each, however small they are; of scales, times up
+// to 32 * 127 * 127. More than all of a row's can add up to.
+constexpr float kSmallestRounding = 1e-34f;
+// Sums of products that can be larger than this might overflow on the way.
+constexpr double kLargestLogit = 1e37;
 // Where more than this of the head's bytes are read after all, the screen has gained nothing.
 constexpr double kWorthwhile = 0.9;
 
@@ -44,22 +49,22 @@ Squares round_block(const float* w, BlockQ4_0& block) {
   const float d = f16_to_f32(block.d);
   const float inverse = d != 0 ? 1 / d : 0;
   uint8_t q[kBlock32];
-  float lost = 0, all = 0;
+  Squares squares;  // in double, where no square of a float is too small or too large
   for (int i = 0; i < kBlock32; ++i) {
     const float code = w[i] * inverse + 8.5f;
     q[i] = static_cast<uint8_t>(code >= 0 ? (code < 15 ? code : 15.0f) : 0.0f);  // of a NaN 0
-    const float off = w[i] - d * static_cast<float>(q[i] - 8);
-    lost += off * off;
-    all += w[i] * w[i];
+    const double value = w[i];
+    const double off = value - static_cast<double>(d) * (q[i] - 8);
+    squares.lost += off * off;
+    squares.all += value * value;
   }
   for (int i = 0; i < kBlock32 / 2; ++i) block.qs[i] = static_cast<uint8_t>(q[i] | q[i + kBlock32 / 2] << 4);
-  return {lost, all};
+  return squares;
 }
 
-// Not less than the value, which comes of sums in float.
+// Not less than the value.
 float up(double value) {
-  constexpr double kRounding = 1 + 1e-5;
-  return static_cast<float>(value * kRounding);
+  return std::nextafter(static_cast<float>(value), kInfinity);
 }
 
 // Panels and what is known of them, one after the other in memory.
@@ -102,21 +107,37 @@ void round_panels(const Tensor& head, const kernels::PanelMatmul& kernel, int64_
   });
 }
 
+// Of the copy.
+struct Sizes {
+  int64_t n_panels;
+  size_t panel_bytes;  // of all of them
+};
+
+Sizes sizes_of(const Tensor& head, const CpuKernels& kernels) {
+  const kernels::PanelMatmul& kernel = kernels.matmul[static_cast<size_t>(kCoarse)];
+  const int64_t n_panels = (head.rows() + kernel.rows - 1) / kernel.rows;
+  return {n_panels, static_cast<size_t>(n_panels * kernel.panel_bytes(head.cols()))};
+}
+
 }  // namespace
+
+uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels) {
+  if (!is_screened(head.dtype) || head.cols() % kBlock32 != 0) return 0;
+  const Sizes sizes = sizes_of(head, kernels);
+  return sizes.panel_bytes + 2 * sizeof(float) * static_cast<size_t>(head.rows());
+}
 
 Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuKernels& kernels,
                                                            ThreadTeam& team, LargeMemory& memory,
                                                            const CachedAs& cached) {
+  const size_t bytes = head_screen_bytes(head, kernels);
+  if (bytes == 0) return std::shared_ptr<const HeadScreen>();
   const kernels::PanelMatmul& kernel = kernels.matmul[static_cast<size_t>(kCoarse)];
   const int64_t group_rows = kernels.logit_group;
   const int64_t head_panel = kernels.matmul[static_cast<size_t>(head.dtype)].rows;
-  if (!is_screened(head.dtype) || head.cols() % kBlock32 != 0) return std::shared_ptr<const HeadScreen>();
   CHECK(group_rows % head_panel == 0 && kPanelTile * kernel.rows % group_rows == 0,
         "panels of {} and {} rows, groups of {}", head_panel, kernel.rows, group_rows);
-
-  const int64_t n_panels = (head.rows() + kernel.rows - 1) / kernel.rows;
-  const auto panel_bytes = static_cast<size_t>(n_panels * kernel.panel_bytes(head.cols()));
-  const size_t bytes = panel_bytes + 2 * sizeof(float) * static_cast<size_t>(head.rows());
+  const auto [n_panels, panel_bytes] = sizes_of(head, kernels);
   const std::string name = std::string(cached.name) + " screen 1";  // raised when what is made here changes
   Tensor shape = head;
   shape.dtype = kCoarse;
@@ -144,6 +165,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
   screen->n_groups = (head.rows() + group_rows - 1) / group_rows;
   screen->lost = {lost, static_cast<size_t>(head.rows())};
   screen->norm = {lost + head.rows(), static_cast<size_t>(head.rows())};
+  screen->largest_norm = *std::max_element(screen->norm.begin(), screen->norm.end());
   return std::shared_ptr<const HeadScreen>(screen);
 }
 
@@ -172,7 +194,8 @@ void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernel
     }
     length = std::sqrt(length);
     off = rounded_as_well ? 0 : std::sqrt(off);
-    rows_.push_back({up(length), up(off + rounding * (length + off)), -kInfinity});
+    const bool is_bounded = (length + off) * screen.largest_norm < kLargestLogit;
+    rows_.push_back({up(length), is_bounded ? up(off + rounding * (length + off)) : kInfinity, -kInfinity});
   }
 }
 
@@ -194,7 +217,7 @@ int64_t HeadScreening::likeliest_group(int64_t row) const {
 
 void HeadScreening::found(int64_t row, float logit) {
   float& to_reach = rows_[static_cast<size_t>(row)].to_reach;
-  if (logit > to_reach) to_reach = logit;
+  if (logit > to_reach) to_reach = logit - kSmallestRounding;
 }
 
 std::span<const int64_t> HeadScreening::groups_left() {

@@ -25,10 +25,17 @@ struct HeadScreen {
   int64_t n_groups;
   // Of each row |w - c| and |w|, not less; NaN where there is one.
   std::span<const float> lost, norm;  // (vocab)
+  float largest_norm;
+
+  uint64_t bytes() const { return coarse.bytes() + lost.size_bytes() + norm.size_bytes(); }
 };
 
-// nullptr where a copy would gain nothing (heads that are not larger) or prove nothing (formats with
-// minimums, whose sums may round by more than their weights' norms tell). kResource without memory for it.
+// What make_head_screen() allocates; 0 where it makes none.
+uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels);
+
+// nullptr where a copy would gain little (heads that are hardly larger, or have no panels) or prove nothing
+// (formats with minimums, whose sums may round by more than their weights' norms tell). kResource without
+// memory for it.
 Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuKernels& kernels,
                                                            ThreadTeam& team, LargeMemory& memory,
                                                            const CachedAs& cached);
@@ -50,7 +57,7 @@ class HeadScreening {
   void coarse_logits(float* logits, int64_t begin, int64_t end);
   // The group with the highest of a row's coarse logits, or one with a NaN.
   int64_t likeliest_group(int64_t row) const;
-  // A logit of that row that is there, whole: what others have to reach. NaN changes nothing.
+  // A logit of that row that is there, whole: what others have to reach, or almost. NaN changes nothing.
   void found(int64_t row, float logit);
   // In ascending order.
   std::span<const int64_t> groups_left();
@@ -63,7 +70,7 @@ class HeadScreening {
   struct Row {
     float length;    // |x'|, not less
     float off;       // |x - x'| and what sums round, likewise
-    float to_reach;  // the highest logit that is known
+    float to_reach;  // the highest logit that is known, less what the smallest floats round
   };
 
   const CpuKernels& kernels_;
