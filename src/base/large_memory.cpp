@@ -21,12 +21,13 @@
 namespace inferno {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugePage = PageMover::kHugePage;
 constexpr size_t kMappingBytes = size_t{64} << 20;
 constexpr size_t kAlignment = 64;
 
 // A huge page is cleared in 0.1 to 0.3 ms. Where memory is in fragments the system first moves others about,
-// for several: after so many such pages small ones are the faster start.
+// for several, and so it takes where a virtual machine's host has to find the memory: after so many such
+// pages small ones are the faster start.
 constexpr std::chrono::microseconds kSlowPage{1500};
 constexpr int kSlowPages = 8;
 
@@ -76,12 +77,15 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t b
 }
 
 // Advice, all of it: what does not succeed happens when the memory is first written.
-void LargeMemory::make_pages(const Mapping& mapping, size_t begin, size_t end, ThreadTeam& team) {
+void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t end,
+                             ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
   const auto n_pages = static_cast<int64_t>((end - begin) / kHugePage);
   team.run(n_pages, [&](int64_t page, unsigned) {
-    std::byte* at = mapping.begin + begin + static_cast<size_t>(page) * kHugePage;
-    ::madvise(at, kHugePage, slow_pages_ < kSlowPages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    std::byte* at = mapping->begin + begin + static_cast<size_t>(page) * kHugePage;
+    const bool is_huge = slow_pages_ < kSlowPages;
+    ::madvise(at, kHugePage, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    if (!is_huge) mover_.add(mapping, at);
     const auto start = Clock::now();
     if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
     if (Clock::now() - start > kSlowPage) ++slow_pages_;
@@ -92,7 +96,7 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
   bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
   if (bytes > kMappingBytes / 4) {
     TRY_ASSIGN(const std::shared_ptr<Mapping> own, make_mapping(bytes));
-    make_pages(*own, 0, round_up(bytes, kHugePage), team);
+    make_pages(own, 0, round_up(bytes, kHugePage), team);
     return std::shared_ptr<void>(own, own->begin);
   }
   if (!mapping_ || bytes > kMappingBytes - used_) {
@@ -102,7 +106,7 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
   std::byte* data = mapping_->begin + used_;
   used_ += bytes;
   if (const size_t needed = round_up(used_, kHugePage); needed > made_) {
-    make_pages(*mapping_, made_, needed, team);
+    make_pages(mapping_, made_, needed, team);
     made_ = needed;
   }
   return std::shared_ptr<void>(mapping_, data);

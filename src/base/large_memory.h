@@ -1,6 +1,7 @@
 // LargeMemory: memory for what is large and lives long, as weights do: in huge pages (2 MiB) where the system
 // has them at hand, since the processor then reads memory faster (fewer translations, prefetching across
-// them), and the pages are there at once instead of one by one.
+// them), and the pages are there at once instead of one by one. Where it does not, memory begins in small
+// ones and is moved later (page_mover.h).
 #pragma once
 
 #include <atomic>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/page_mover.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 
@@ -28,13 +30,14 @@ class LargeMemory {
   struct Mapping;
 
   Result<std::shared_ptr<Mapping>> make_mapping(size_t bytes) const;
-  void make_pages(const Mapping& mapping, size_t begin, size_t end, ThreadTeam& team);
+  void make_pages(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t end, ThreadTeam& team);
 
   std::vector<unsigned> nodes_;
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there
   std::atomic<int> slow_pages_ = 0;
+  PageMover mover_;
 };
 
 }  // namespace inferno

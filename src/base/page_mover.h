@@ -1,0 +1,61 @@
+// PageMover: moves memory into huge pages (2 MiB) while the program runs. Where the system hands them out
+// slowly (it moves others about first, or the host of a virtual machine has to find the memory) a program
+// that waits for them starts late, and one that does not reads its memory up to a fifth slower for as long as
+// it lives. A thread of its own copies page by page, a small part of the time; whoever reads or writes the
+// memory meanwhile sees nothing of it. Linux 6.1 (MADV_COLLAPSE); elsewhere it does nothing.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace inferno {
+
+class PageMover {
+ public:
+  static constexpr size_t kHugePage = size_t{2} << 20;
+
+  struct Pace {
+    // After the last add(): a program's start comes first.
+    std::chrono::milliseconds patience{1000};
+    // Between two pages, times what the one before took.
+    int rest = 9;
+  };
+
+  explicit PageMover(Pace pace) : pace_(pace) {}
+  PageMover() : PageMover(Pace()) {}
+  ~PageMover();
+  PageMover(const PageMover&) = delete;
+  PageMover& operator=(const PageMover&) = delete;
+
+  // A huge page's room, from its border on, for as long as its owner lives. From any thread.
+  void add(std::weak_ptr<const void> owner, void* page);
+
+  // Pages that lie in one piece by now, and those that nobody has tried yet.
+  size_t n_moved() const;
+  size_t n_left() const;
+
+ private:
+  struct Page {
+    std::weak_ptr<const void> owner;
+    void* at;
+  };
+
+  void run();
+
+  Pace pace_;
+  mutable std::mutex mutex_;  // guards all below but the thread
+  std::condition_variable changed_;
+  std::deque<Page> pages_;
+  std::chrono::steady_clock::time_point begin_;  // not before
+  size_t n_moved_ = 0;
+  bool is_useless_ = false;  // the system cannot
+  bool stopping_ = false;
+  std::thread thread_;  // from the first add() on
+};
+
+}  // namespace inferno

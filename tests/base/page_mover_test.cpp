@@ -1,0 +1,108 @@
+#include "base/page_mover.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace inferno {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr size_t kPages = 4;
+
+// Memory in small pages that begins at a huge page's border.
+class SmallPages {
+ public:
+  SmallPages() {
+    constexpr size_t kBytes = (kPages + 1) * PageMover::kHugePage;
+    void* at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(at, MAP_FAILED);
+    owner_ = std::shared_ptr<void>(at, [](void* p) { ::munmap(p, kBytes); });
+    const auto address = reinterpret_cast<uintptr_t>(at);
+    const size_t gap = (PageMover::kHugePage - address % PageMover::kHugePage) % PageMover::kHugePage;
+    begin_ = static_cast<unsigned char*>(at) + gap;
+    ::madvise(begin_, kPages * PageMover::kHugePage, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < kPages * PageMover::kHugePage; ++i) begin_[i] = expected(i);
+  }
+
+  const std::shared_ptr<void>& owner() const { return owner_; }
+  void* page(size_t i) const { return begin_ + i * PageMover::kHugePage; }
+  void expect_unchanged() const {
+    for (size_t i = 0; i < kPages * PageMover::kHugePage; ++i) ASSERT_EQ(begin_[i], expected(i)) << i;
+  }
+  void free() { owner_.reset(); }
+  // What the system says of this memory.
+  size_t huge_bytes() const {
+    std::ifstream maps("/proc/self/smaps");
+    const auto address = reinterpret_cast<uintptr_t>(begin_);
+    bool is_ours = false;
+    size_t sum = 0;
+    for (std::string line; std::getline(maps, line);) {
+      uintptr_t from = 0, to = 0;
+      size_t kib = 0;
+      if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+        is_ours = from < address + kPages * PageMover::kHugePage && to > address;
+      if (is_ours && std::sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1) sum += kib * 1024;
+    }
+    return sum;
+  }
+
+ private:
+  static unsigned char expected(size_t i) { return static_cast<unsigned char>(i * 7 + i / 4096); }
+
+  std::shared_ptr<void> owner_;
+  unsigned char* begin_ = nullptr;
+};
+
+void wait_until_empty(const PageMover& mover) {
+  for (int i = 0; i < 2000 && mover.n_left() != 0; ++i) std::this_thread::sleep_for(milliseconds(5));
+  std::this_thread::sleep_for(milliseconds(50));  // the last one may be under way
+}
+
+TEST(PageMover, MovesPagesAndChangesNothing) {
+  SmallPages memory;
+  ASSERT_EQ(memory.huge_bytes(), 0u);
+  PageMover mover({milliseconds(0), 0});
+  for (size_t i = 0; i < kPages; ++i) mover.add(memory.owner(), memory.page(i));
+  wait_until_empty(mover);
+  memory.expect_unchanged();
+  EXPECT_EQ(memory.huge_bytes(), mover.n_moved() * PageMover::kHugePage);
+  if (mover.n_moved() == 0) GTEST_SKIP() << "this system moves no pages (Linux 6.1 and free huge pages)";
+}
+
+TEST(PageMover, LeavesWhatNobodyOwnsAnyMore) {
+  SmallPages memory;
+  PageMover mover({milliseconds(0), 0});
+  std::vector<void*> pages;
+  for (size_t i = 0; i < kPages; ++i) pages.push_back(memory.page(i));
+  const std::weak_ptr<const void> owner = memory.owner();
+  memory.free();
+  for (void* page : pages) mover.add(owner, page);
+  wait_until_empty(mover);
+  EXPECT_EQ(mover.n_moved(), 0u);
+}
+
+TEST(PageMover, WaitsItsPatienceAndEndsAtOnce) {
+  SmallPages memory;
+  const auto start = std::chrono::steady_clock::now();
+  {
+    PageMover mover({std::chrono::hours(1), 9});
+    mover.add(memory.owner(), memory.page(0));
+    EXPECT_EQ(mover.n_moved(), 0u);
+    EXPECT_EQ(mover.n_left(), 1u);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::minutes(10));
+  EXPECT_EQ(memory.huge_bytes(), 0u);
+}
+
+}  // namespace
+}  // namespace inferno
