@@ -1,6 +1,8 @@
 #include "base/page_mover.h"
 
+#include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <system_error>
@@ -13,6 +15,16 @@
 #endif
 
 namespace inferno {
+namespace {
+
+// A thread begins on the CPUs of the one that made it, which may be a worker with one of its own: back to
+// those of the program.
+void leave_the_workers_cpu() {
+  cpu_set_t cpus;
+  if (::sched_getaffinity(::getpid(), sizeof cpus, &cpus) == 0) ::sched_setaffinity(0, sizeof cpus, &cpus);
+}
+
+}  // namespace
 
 PageMover::~PageMover() {
   {
@@ -49,6 +61,7 @@ size_t PageMover::n_left() const {
 
 void PageMover::run() {
   using Clock = std::chrono::steady_clock;
+  leave_the_workers_cpu();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     if (pages_.empty()) {
