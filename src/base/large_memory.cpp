@@ -47,6 +47,15 @@ void interleave(void* at, size_t bytes, const std::vector<unsigned>& nodes) {
   ::syscall(SYS_mbind, at, bytes, MPOL_INTERLEAVE, mask.data(), mask.size() * kBits + 1, 0);
 }
 
+// By us or by numactl: page by page over several nodes. A huge page would be on one of them, the same again
+// and again.
+bool is_interleaved(void* at) {
+  constexpr int kWeightedInterleave = 6;  // Linux 6.9; headers may be older
+  int mode = MPOL_DEFAULT;
+  if (::syscall(SYS_get_mempolicy, &mode, nullptr, 0, at, MPOL_F_ADDR) != 0) return false;
+  return mode == MPOL_INTERLEAVE || mode == kWeightedInterleave;
+}
+
 }  // namespace
 
 struct LargeMemory::Mapping {
@@ -81,11 +90,12 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t beg
                              ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
   const auto n_pages = static_cast<int64_t>((end - begin) / kHugePage);
+  const bool is_movable = !is_interleaved(mapping->begin + begin);
   team.run(n_pages, [&](int64_t page, unsigned) {
     std::byte* at = mapping->begin + begin + static_cast<size_t>(page) * kHugePage;
     const bool is_huge = slow_pages_ < kSlowPages;
     ::madvise(at, kHugePage, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    if (!is_huge) mover_.add(mapping, at);
+    if (!is_huge && is_movable) mover_.add(mapping, at);
     const auto start = Clock::now();
     if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
     if (Clock::now() - start > kSlowPage) ++slow_pages_;

@@ -1,7 +1,7 @@
 // LargeMemory: memory for what is large and lives long, as weights do: in huge pages (2 MiB) where the system
 // has them at hand, since the processor then reads memory faster (fewer translations, prefetching across
-// them), and the pages are there at once instead of one by one. Where it does not, memory begins in small
-// ones and is moved later (page_mover.h).
+// them), and the pages are there at once instead of one by one. Where it is slow,
+// memory begins in small ones and is moved later (page_mover.h), unless it is interleaved over NUMA nodes.
 #pragma once
 
 #include <atomic>

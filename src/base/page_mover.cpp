@@ -1,10 +1,13 @@
 #include "base/page_mover.h"
 
-#include <sched.h>
+#include <pthread.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <exception>
+#include <fstream>
+#include <new>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -17,14 +20,32 @@
 namespace inferno {
 namespace {
 
-// A thread begins on the CPUs of the one that made it, which may be a worker with one of its own: back to
-// those of the program.
-void leave_the_workers_cpu() {
-  cpu_set_t cpus;
-  if (::sched_getaffinity(::getpid(), sizeof cpus, &cpus) == 0) ::sched_setaffinity(0, sizeof cpus, &cpus);
+std::string read_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// MADV_COLLAPSE itself does not ask.
+bool has_huge_pages() {
+  if (read_line("/sys/kernel/mm/transparent_hugepage/enabled").find("[never]") != std::string::npos)
+    return false;
+  const std::string bytes = read_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
+  return bytes.empty() || bytes == std::to_string(PageMover::kHugePage);
+}
+
+// Returns 0 or errno.
+int move_page(void* at) {
+  if (::madvise(at, PageMover::kHugePage, MADV_HUGEPAGE) != 0) return ENOMEM;
+  return ::madvise(at, PageMover::kHugePage, MADV_COLLAPSE) == 0 ? 0 : errno;
 }
 
 }  // namespace
+
+PageMover::PageMover(Pace pace) : pace_(pace) {
+  has_cpus_ = ::sched_getaffinity(0, sizeof cpus_, &cpus_) == 0;
+}
 
 PageMover::~PageMover() {
   {
@@ -35,15 +56,17 @@ PageMover::~PageMover() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Where memory or threads run out, pages stay small.
 void PageMover::add(std::weak_ptr<const void> owner, void* page) {
   const std::lock_guard lock(mutex_);
   if (is_useless_) return;
-  begin_ = std::chrono::steady_clock::now() + pace_.patience;
-  pages_.push_back({std::move(owner), page});
-  if (thread_.joinable()) return changed_.notify_all();
   try {
-    thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error&) {  // then pages stay small
+    begin_ = std::chrono::steady_clock::now() + pace_.patience;
+    pages_.push_back({std::move(owner), page, false});
+    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    if (pages_.size() == 1) changed_.notify_all();
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
     is_useless_ = true;
     pages_.clear();
   }
@@ -56,13 +79,38 @@ size_t PageMover::n_moved() const {
 
 size_t PageMover::n_left() const {
   const std::lock_guard lock(mutex_);
-  return pages_.size();
+  return pages_.size() + (is_moving_ ? 1 : 0);
 }
 
-void PageMover::run() {
+void PageMover::settle(Page page, int error) {
+  if (error == 0) ++n_moved_;
+  if (error == EAGAIN && !page.is_again) {
+    page.is_again = true;
+    pages_.push_back(std::move(page));
+  }
+  // Of a single page it may mean something else.
+  if (error == EINVAL && n_moved_ == 0) {
+    is_useless_ = true;
+    pages_.clear();
+  }
+}
+
+void PageMover::run() try {
   using Clock = std::chrono::steady_clock;
-  leave_the_workers_cpu();
+  ::pthread_setname_np(::pthread_self(), "pages");
+  // A thread begins with the CPU and the priority of the one that made it, which may be a worker.
+  if (has_cpus_) ::sched_setaffinity(0, sizeof cpus_, &cpus_);
+  if (const int policy = ::sched_getscheduler(0); policy == SCHED_FIFO || policy == SCHED_RR) {
+    const sched_param normal = {};
+    ::sched_setscheduler(0, SCHED_OTHER, &normal);
+  }
+  const bool is_possible = has_huge_pages();
   std::unique_lock lock(mutex_);
+  if (!is_possible) {
+    is_useless_ = true;
+    pages_.clear();
+    return;
+  }
   while (!stopping_) {
     if (pages_.empty()) {
       changed_.wait(lock);
@@ -72,26 +120,26 @@ void PageMover::run() {
       changed_.wait_until(lock, begin_);
       continue;
     }
-    const Page page = std::move(pages_.front());
+    Page page = std::move(pages_.front());
     pages_.pop_front();
+    is_moving_ = true;
     lock.unlock();
     const auto start = Clock::now();
     int error = ESRCH;
-    if (const auto owner = page.owner.lock()) {
-      ::madvise(page.at, kHugePage, MADV_HUGEPAGE);
-      error = ::madvise(page.at, kHugePage, MADV_COLLAPSE) == 0 ? 0 : errno;
-    }
+    if (const auto owner = page.owner.lock()) error = move_page(page.at);
     const auto took = Clock::now() - start;
     lock.lock();
-    if (error == 0) ++n_moved_;
-    if (error == EINVAL) {
-      is_useless_ = true;
-      pages_.clear();
+    is_moving_ = false;
+    settle(std::move(page), error);
+    if (pages_.empty() && n_moved_ != 0) {
+      const size_t n_moved = n_moved_;
+      lock.unlock();
+      log::event(log::Level::kDebug, "inferno", "memory moved into huge pages", {{"pages", n_moved}});
+      lock.lock();
     }
-    if (pages_.empty())
-      log::event(log::Level::kDebug, "inferno", "memory moved into huge pages", {{"pages", n_moved_}});
     changed_.wait_for(lock, took * pace_.rest, [this] { return stopping_; });
   }
+} catch (const std::exception&) {  // no memory to go on with: pages stay small
 }
 
 }  // namespace inferno

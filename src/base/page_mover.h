@@ -2,8 +2,12 @@
 // slowly (it moves others about first, or the host of a virtual machine has to find the memory) a program
 // that waits for them starts late, and one that does not reads its memory up to a fifth slower for as long as
 // it lives. A thread of its own copies page by page, a small part of the time; whoever reads or writes the
-// memory meanwhile sees nothing of it. Linux 6.1 (MADV_COLLAPSE); elsewhere it does nothing.
+// memory meanwhile sees the same values, and may wait for a page's copy. Linux 6.1 (MADV_COLLAPSE) where huge
+// pages have 2 MiB and are not forbidden; elsewhere it does nothing. A page that the system cannot move (no
+// free huge page, a limit of memory) stays where it is.
 #pragma once
+
+#include <sched.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -26,7 +30,8 @@ class PageMover {
     int rest = 9;
   };
 
-  explicit PageMover(Pace pace) : pace_(pace) {}
+  // The thread will run where the one that makes this may.
+  explicit PageMover(Pace pace);
   PageMover() : PageMover(Pace()) {}
   ~PageMover();
   PageMover(const PageMover&) = delete;
@@ -35,7 +40,7 @@ class PageMover {
   // A huge page's room, from its border on, for as long as its owner lives. From any thread.
   void add(std::weak_ptr<const void> owner, void* page);
 
-  // Pages that lie in one piece by now, and those that nobody has tried yet.
+  // Pages that lie in one piece by now, and those that are not dealt with yet.
   size_t n_moved() const;
   size_t n_left() const;
 
@@ -43,16 +48,21 @@ class PageMover {
   struct Page {
     std::weak_ptr<const void> owner;
     void* at;
+    bool is_again;  // the system asked to come back
   };
 
   void run();
+  void settle(Page page, int error);
 
   Pace pace_;
+  bool has_cpus_ = false;
+  cpu_set_t cpus_ = {};
   mutable std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;
   std::deque<Page> pages_;
   std::chrono::steady_clock::time_point begin_;  // not before
   size_t n_moved_ = 0;
+  bool is_moving_ = false;   // a page that is not among pages_
   bool is_useless_ = false;  // the system cannot
   bool stopping_ = false;
   std::thread thread_;  // from the first add() on

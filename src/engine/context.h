@@ -20,9 +20,9 @@ class Context {
   // Room for max_positions. kResource, with the sum, when that is more than there is.
   static Result<Context> create(model::Model& model, DType kv_type, int64_t max_positions);
 
-  // Whether it could be the context of another sequence, after truncate(0).
+  // Whether it could be the context of another sequence, after truncate(0), and is not far too large for it.
   bool fits(DType kv_type, int64_t max_positions) const {
-    return kv_type == kv_type_ && max_positions <= max_positions_;
+    return kv_type == kv_type_ && max_positions <= max_positions_ && max_positions_ / 4 <= max_positions;
   }
 
   // Positions computed so far.
