@@ -172,6 +172,7 @@ Result<int> run(Options options) {
   TRY(choose_backend(options));
   TRY_ASSIGN(options.run.kv_type, kv_type(options.model_options));
   options.run.measures_ceilings = true;
+  options.run.repeats_disturbed = true;
   TRY_ASSIGN(const std::vector<bench::Report> previous, read_previous(options.previous));
   options.model = with_dtype(options);
   const std::atomic<bool>& cancelled = install_signal_flag();

@@ -67,6 +67,23 @@ Trial to_trial(const engine::Generated& generated) {
   return trial;
 }
 
+// What other guests of the host took from the trials, or nothing.
+std::string disturbance(const ConfigResult& result) {
+  std::vector<std::string> notes;
+  if (result.disturbed_trials > 0) {
+    notes.push_back(
+        fmt::format("{} more {} run again, since the host took more than {:.0f} % of the processors' time",
+                    result.disturbed_trials, result.disturbed_trials == 1 ? "trial was" : "trials were",
+                    100 * kDisturbed));
+  }
+  double most = 0;
+  for (const Trial& trial : result.trials) most = std::max(most, trial.stolen.value_or(0));
+  if (most > kDisturbed)
+    notes.push_back(
+        fmt::format("the host took up to {:.0f} % of the processors' time from these", 100 * most));
+  return join(notes, "; ");
+}
+
 }  // namespace
 
 Runner::Runner(const model::LoadedModel& loaded, RunOptions options, OnProgress on_progress,
@@ -201,8 +218,15 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
     progress_.n_runs = progress_.warmup ? plan.warmup_runs : options_.trials;
     if (!progress_.warmup && !before) before = ceilings_now(result);
+    const auto stolen = options_.stolen_time();
     TRY_ASSIGN(std::optional<Trial> trial, run_once(engine, row, ids, result));
     if (!trial) break;
+    trial->stolen = stolen_share(stolen, *trial);
+    if (!progress_.warmup && is_run_again(*trial, result)) {
+      ++result.disturbed_trials;
+      before.reset();
+      continue;
+    }
     // A first run may have shown that there is no time to warm up: it is a trial then.
     if (progress_.warmup && result.warmup_runs < this->plan(row).warmup_runs) {
       ++result.warmup_runs;
@@ -222,6 +246,17 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     }
   }
   return {};
+}
+
+std::optional<double> Runner::stolen_share(std::optional<Nanoseconds> before, const Trial& trial) const {
+  const auto after = options_.stolen_time();
+  if (!before || !after || trial.wall <= Nanoseconds(0)) return std::nullopt;
+  return seconds(*after - *before) / (seconds(trial.wall) * loaded_.model->backend().info().threads);
+}
+
+bool Runner::is_run_again(const Trial& trial, const ConfigResult& result) const {
+  return options_.repeats_disturbed && !options_.max_seconds && trial.stolen.value_or(0) > kDisturbed &&
+         result.disturbed_trials < options_.trials;
 }
 
 bool Runner::has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const {
@@ -248,6 +283,7 @@ void Runner::add_note(ConfigResult& result) const {
   } else if (!fewer.empty()) {
     notes.push_back(fmt::format("--max-seconds left time for {}", join(fewer, " and ")));
   }
+  if (const std::string disturbed = disturbance(result); !disturbed.empty()) notes.push_back(disturbed);
   result.note = join(notes, "; ");
 }
 

@@ -11,12 +11,15 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/stolen_time.h"
 #include "bench/result.h"
 #include "bench/time_plan.h"
 #include "engine/engine.h"
 #include "model/load.h"
 
 namespace inferno::bench {
+
+constexpr double kDisturbed = 0.02;
 
 struct RunOptions {
   int warmup_runs = 2;
@@ -25,6 +28,11 @@ struct RunOptions {
   DType kv_type = DType::kF16;
   // Before and after each trial, in some tenths of a second, which count among max_seconds.
   bool measures_ceilings = false;
+  // A trial during which the machine's host gave more than kDisturbed of its threads' time to others is run
+  // again, as often as there are trials in all; after that they count, and the result's note says so. Not
+  // with max_seconds.
+  bool repeats_disturbed = false;
+  std::function<std::optional<Nanoseconds>()> stolen_time = inferno::stolen_time;
   std::optional<std::string> prompt;  // repeated or cut to a config's length; else a passage of our own
   // For the whole suite, shared among its configs as time_plan.h says. The first config has no plan before
   // its first token. A config's first trial ends with its part of the share, after the token that it is at;
@@ -72,6 +80,9 @@ class Runner {
   std::optional<backend::CeilingsNow> ceilings_now(ConfigResult& result);
   void note_peak_memory(ConfigResult& result);
   Status run_trials(const Row& row, ConfigResult& result);
+  // Since `before`, of the time of the trial's threads.
+  std::optional<double> stolen_share(std::optional<Nanoseconds> before, const Trial& trial) const;
+  bool is_run_again(const Trial& trial, const ConfigResult& result) const;
   bool has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const;
   void add_note(ConfigResult& result) const;
   engine::Request request(const Config& config, const std::vector<int32_t>& ids,

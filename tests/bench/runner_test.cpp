@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
+
 #include "base/text.h"
 #include "model/presets.h"
 #include "support/fake_clock.h"
@@ -73,6 +76,42 @@ TEST_F(RunnerTest, EveryTrialHasCeilingsWhereTheyAreAskedFor) {
       EXPECT_GT(trial.ceilings.value_or(backend::CeilingsNow{1, 1, ""}).gops, 0);
     }
   }
+}
+
+// A host that takes 100 ms during every run whose number is in `disturbed`, warm-ups included.
+std::function<std::optional<Nanoseconds>()> host_that_disturbs(const std::set<int>& disturbed) {
+  return [disturbed, calls = 0, stolen = Nanoseconds(0)]() mutable {
+    const bool is_after_a_run = calls % 2 == 1;
+    if (is_after_a_run && disturbed.contains(calls / 2)) stolen += milliseconds(100);
+    ++calls;
+    return std::optional(stolen);
+  };
+}
+
+TEST_F(RunnerTest, ATrialThatTheHostDisturbedIsRunAgain) {
+  const RunOptions options = {
+      .warmup_runs = 1, .trials = 3, .repeats_disturbed = true, .stolen_time = host_that_disturbs({0, 1, 3})};
+  const auto results = run({config(5, 4)}, options);
+  ASSERT_EQ(results[0].trials.size(), 3u);
+  EXPECT_EQ(results[0].warmup_runs, 1);
+  EXPECT_EQ(results[0].disturbed_trials, 2);
+  for (const Trial& trial : results[0].trials) EXPECT_EQ(trial.stolen, 0.0);
+  EXPECT_EQ(results[0].note,
+            "2 more trials were run again, since the host took more than 2 % of the processors' time");
+}
+
+TEST_F(RunnerTest, AHostThatDisturbsAllTrialsIsNamed) {
+  std::set<int> all;
+  for (int i = 0; i < 100; ++i) all.insert(i);
+  RunOptions options = {
+      .warmup_runs = 0, .trials = 2, .repeats_disturbed = true, .stolen_time = host_that_disturbs(all)};
+  const auto again = run({config(5, 4)}, options);
+  ASSERT_EQ(again[0].trials.size(), 2u);
+  EXPECT_EQ(again[0].disturbed_trials, 2);
+  EXPECT_GT(again[0].trials[0].stolen.value_or(0), kDisturbed);
+  EXPECT_NE(again[0].note.find("the host took up to "), std::string::npos) << again[0].note;
+  options.max_seconds = 1000;
+  EXPECT_EQ(run({config(5, 4)}, options)[0].disturbed_trials, 0);
 }
 
 TEST_F(RunnerTest, WithoutCacheEachTokenReadsEverythingAgain) {

@@ -1,5 +1,8 @@
 // The CPU backend's kernels as op sets, one for each ISA that is here, as the backend calls them.
+#include <gtest/gtest.h>
+
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "backend/cpu_isa.h"
@@ -52,8 +55,15 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
                                             half.data(), total.data(), half_total.data()};
   if (kernel.quantizes_x) cpu.quantize(p.x, p.n, p.k, quantized);
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
-  kernel.multiply(
-      {bytes_of(panels), p.bias, p.x, quantized, p.y, p.n, p.m, p.k, 0, n_panels, bytes_of(scratch)});
+  kernels::PanelMatmulParams params = {
+      bytes_of(panels), p.bias, p.x, quantized, p.y, p.n, p.m, p.k, 0, n_panels, bytes_of(scratch)};
+  kernel.multiply(params);
+  const std::vector<float> y(p.y, p.y + p.n * p.m);
+  std::fill_n(p.y, p.n * p.m, -1.0f);
+  params.next = bytes_of(panels);
+  params.fetch_ahead = 192;
+  kernel.multiply(params);
+  EXPECT_EQ(std::memcmp(y.data(), p.y, y.size() * sizeof(float)), 0) << "other bits when fetching ahead";
 }
 
 // Head by head, last first: each stands for itself.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <span>
 
 #include "backend/cost.h"
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_weight.h"
+#include "backend/cpu/fetch_trial.h"
 #include "backend/cpu/head_screen.h"
 #include "backend/cpu/quantized_buffer.h"
 #include "backend/cpu/rows_left.h"
@@ -29,6 +31,8 @@ constexpr int64_t kActivationRows = 64;
 // Rows of activations up to which a product with the LM head is bound by reading it, so that reading less of
 // it pays.
 constexpr int64_t kScreenedRows = 4;
+// Weights below that a cache may keep from one token to the next: nothing to fetch.
+constexpr uint64_t kFetchedBytes = 256 * 1024;
 // Turns for each thread in a product: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
 
@@ -413,6 +417,9 @@ class CpuBackend final : public HostBackend {
       while (turn >= turns[i]) ++i;
       return std::pair(i, (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i]);
     };
+    FetchTrial* trial = fetch_trial(products, x.n);
+    const int64_t fetch_ahead = trial == nullptr ? 0 : trial->fetch_ahead();
+    const auto begin = std::chrono::steady_clock::now();
     team_.run(total, [&](int64_t turn, unsigned thread) {
       const auto [i, first] = place_of(turn);
       const Weight& w = *products[i].w;
@@ -424,9 +431,24 @@ class CpuBackend final : public HostBackend {
         const auto [next_i, next_first] = place_of(next_turn);
         next = panel_at(*products[next_i].w, next_first);
       }
-      multiply_panels(products[i], x, first, end, thread, next);
+      multiply_panels(products[i], x, first, end, thread, next, fetch_ahead);
       made(i, first * rows_of_panel(w), std::min(end * rows_of_panel(w), w.rows));
     });
+    if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - begin, weight_bytes(products));
+  }
+
+  static uint64_t weight_bytes(std::span<const Product> products) {
+    uint64_t bytes = 0;
+    for (const Product& p : products) bytes += p.w->bytes();
+    return bytes;
+  }
+
+  // Of the type of these products' weights; nullptr where nothing is to be won.
+  FetchTrial* fetch_trial(std::span<const Product> products, int64_t n) {
+    const Weight& w = *products.front().w;
+    if (n > kernels::kStreamedRows || !matrix_of(w).kernel.quantizes_x) return nullptr;
+    if (weight_bytes(products) < kFetchedBytes) return nullptr;
+    return &fetch_trials_[static_cast<size_t>(w.dtype)];
   }
 
   static constexpr int64_t kReferenceRows = 16;  // of a turn where there are no panels
@@ -443,9 +465,9 @@ class CpuBackend final : public HostBackend {
     return m.kernel.rows == 0 ? nullptr : m.panels.get() + panel * m.kernel.panel_bytes(w.cols);
   }
 
-  // next: see PanelMatmulParams.
+  // next, fetch_ahead: see PanelMatmulParams.
   void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
-                       const uint8_t* next = nullptr) {
+                       const uint8_t* next = nullptr, int64_t fetch_ahead = 0) {
     const CpuMatrix& m = matrix_of(*p.w);
     if (m.kernel.rows == 0) {
       multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
@@ -453,7 +475,7 @@ class CpuBackend final : public HostBackend {
     }
     m.kernel.multiply({m.panels.get(), vector_of(*p.bias), x.x, x.quantized.from(0), p.y, x.n, p.w->rows,
                        p.w->cols, begin, end,
-                       static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next});
+                       static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetch_ahead});
   }
 
   // Rows of weights by the definition.
@@ -499,7 +521,8 @@ class CpuBackend final : public HostBackend {
   QuantizedBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft rows_left_;         // of the products under way
   HeadScreening screening_{kernels_};
-  Status status_;  // of the forward pass under way
+  std::array<FetchTrial, kernels::kDTypeIds> fetch_trials_;  // by DType
+  Status status_;                                            // of the forward pass under way
 };
 
 Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads, std::span<const unsigned> cpus,

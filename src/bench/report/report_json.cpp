@@ -67,6 +67,7 @@ Json trial_json(const Trial& trial) {
                                              {"arithmetic", text_or_null(trial.ceilings->arithmetic)},
                                              {"gops", trial.ceilings->gops}}
                                       : Json(nullptr)},
+          {"stolen", or_null(trial.stolen)},
           {"step_ns", std::move(steps)}};
 }
 
@@ -177,6 +178,7 @@ Json config_json(const ConfigResult& result, const Setting& setting) {
   json["peak_host_bytes"] = result.peak_host_bytes;
   json["peak_gpu_bytes"] = or_null(result.peak_gpu_bytes);
   add_our_figures(json, setting, f);
+  json["disturbed_trials"] = result.disturbed_trials;
   json["raw_trials"] = Json::array();
   for (const Trial& trial : result.trials) json["raw_trials"].push_back(trial_json(trial));
   return json;

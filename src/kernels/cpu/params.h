@@ -20,6 +20,10 @@ struct QuantizedRows {
   float* half_total;  // (n, k / 16): the same of each half block
 };
 
+// Up to so many rows of activations a product is as fast as memory gives the weights, which it reads as one
+// stream.
+constexpr int64_t kStreamedRows = 3;
+
 // y[r, i] = sum over j of w[i, j] * x[r, j] (+ bias[i]) for the weight rows of some panels. Sums go through j
 // in blocks of 32, in order, whatever n and the panels asked for are.
 struct PanelMatmulParams {
@@ -34,6 +38,9 @@ struct PanelMatmulParams {
   // Panels that this thread is likely to multiply next, or nullptr: some products fetch the first of them
   // meanwhile (loops/fetcher.h).
   const uint8_t* next = nullptr;
+  // So many bytes ahead, weights of up to kStreamedRows rows of activations are fetched into the second-level
+  // cache; 0: what comes is left to the processor to foresee. Floating-point weights always are.
+  int64_t fetch_ahead = 0;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType

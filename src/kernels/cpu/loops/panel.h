@@ -8,9 +8,6 @@
 namespace inferno::kernels {
 namespace {
 
-// Up to so many rows of activations the product is as fast as memory gives the weights.
-constexpr int64_t kStreamedRows = 3;
-
 // The outputs of kPanels panels, from number `panel` on by `step`, and kRows rows of activations, from row r
 // on.
 template <class V, int kPanels, int kRows>

@@ -179,8 +179,11 @@ Fetcher fetcher_of(const PanelMatmulParams& p, int64_t panel, int n_panels, int6
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);
-  for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel)
-    multiply_panels<V, Format, 1, kStreamedRows>(p, panel, p.panels + panel * stride, stride, {});
+  const int64_t lines = p.fetch_ahead == 0 ? 0 : (stride / (p.k / kBlock) + 63) / 64;
+  for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
+    const uint8_t* first = p.panels + panel * stride;
+    multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, {first + p.fetch_ahead, lines});
+  }
 }
 
 // Weights that are bytes already are multiplied where they lie.

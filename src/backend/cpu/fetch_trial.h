@@ -1,0 +1,37 @@
+// FetchTrial: whether products that are bound by reading their weights (kernels::kStreamedRows) ask for them
+// ahead. Some processors foresee such a stream by themselves, and hints cost up to a third of the speed;
+// others gain half as much again (docs/decisions/001). So both are timed on the work itself, and the faster
+// is kept until the next trial.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+
+namespace inferno::backend {
+
+class FetchTrial {
+ public:
+  static constexpr int64_t kAhead = 2048;     // bytes: what memory hands out to one core while it answers
+  static constexpr int kLoopsOfTrial = 32;    // half of them either way
+  static constexpr int kLoopsBetween = 8192;  // some seventy tokens of a small model
+
+  // For the next loop of products: PanelMatmulParams::fetch_ahead.
+  int64_t fetch_ahead() const { return (is_on_trial() ? tries_fetching() : fetches_) ? kAhead : 0; }
+  // How long that loop took, for so many bytes of weights (more than none).
+  void took(std::chrono::nanoseconds time, uint64_t bytes);
+  // Of the last trial; before, false.
+  bool fetches() const { return fetches_; }
+
+ private:
+  bool is_on_trial() const { return loop_ < kLoopsOfTrial; }
+  // By the Thue-Morse sequence: each kind of loop in a layer, four that follow each other, has as many turns
+  // of either.
+  bool tries_fetching() const { return __builtin_parity(static_cast<unsigned>(loop_)) != 0; }
+
+  int loop_ = 0;  // since the trial's first
+  bool fetches_ = false;
+  std::array<std::array<double, kLoopsOfTrial / 2>, 2> ns_per_byte_ = {};  // without, with
+};
+
+}  // namespace inferno::backend
