@@ -411,11 +411,18 @@ class CpuBackend final : public HostBackend {
       total += (n_panels + panels_per_turn[i] - 1) / std::max<int64_t>(1, panels_per_turn[i]);
       turns[i] = total;
     }
-    // Which product a turn is of, and its first panel.
+    // Which product a turn is of, and its first panel. A thread that takes every n_threads-th turn goes
+    // through neighbouring panels, one stream through memory.
+    const auto n_threads = static_cast<int64_t>(team_.n_threads());
     const auto place_of = [&](int64_t turn) {
       size_t i = 0;
       while (turn >= turns[i]) ++i;
-      return std::pair(i, (turn - (i == 0 ? 0 : turns[i - 1])) * panels_per_turn[i]);
+      const int64_t before = i == 0 ? 0 : turns[i - 1];
+      const int64_t n_turns = turns[i] - before;
+      const int64_t thread = (turn - before) % n_threads;
+      const int64_t part = thread * (n_turns / n_threads) + std::min(thread, n_turns % n_threads) +
+                           (turn - before) / n_threads;
+      return std::pair(i, part * panels_per_turn[i]);
     };
     FetchTrial* trial = fetch_trial(products, x.n);
     const int64_t fetch_ahead = trial == nullptr ? 0 : trial->fetch_ahead();
@@ -425,7 +432,7 @@ class CpuBackend final : public HostBackend {
       const Weight& w = *products[i].w;
       const int64_t end = std::min(panels_of(w), first + panels_per_turn[i]);
       // The turns in between are those of the other threads.
-      const int64_t next_turn = turn + team_.n_threads();
+      const int64_t next_turn = turn + n_threads;
       const uint8_t* next = nullptr;
       if (next_turn < total) {
         const auto [next_i, next_first] = place_of(next_turn);
