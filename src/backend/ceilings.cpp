@@ -82,20 +82,25 @@ bool is_measured(size_t threads, size_t n) {
   return threads == n || threads % step == 0;
 }
 
-// The seconds of the shortest window, after noting how steady the windows were.
-Result<double> shortest_window(Ceilings& ceilings, Cpus cpus, const Work& work) {
+// So much a second, in the best window and in the middle one.
+struct Rate {
+  double best = 0, typical = 0;
+};
+
+// Of an amount in each window; notes how steady the windows were.
+Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work& work) {
   TRY_ASSIGN(const Windows windows, time_windows(cpus, work));
   ceilings.steadiness = std::min(ceilings.steadiness, windows.shortest / windows.median);
-  return windows.shortest;
+  return Rate{amount / windows.shortest, amount / windows.median};
 }
 
 // GB/s of n threads.
-Result<double> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
-                            Ceilings& ceilings) {
-  TRY_ASSIGN(const double seconds, shortest_window(ceilings, cpus.first(n), [&](size_t thread, int window) {
-               kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
-             }));
-  return static_cast<double>(n * ReadMemory::kSlice) / seconds * 1e-9;
+Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
+                          Ceilings& ceilings) {
+  const double gigabytes = 1e-9 * static_cast<double>(n * ReadMemory::kSlice);
+  return time_rate(ceilings, cpus.first(n), gigabytes, [&](size_t thread, int window) {
+    kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
+  });
 }
 
 // Nothing where there is too little memory to tell it from the caches.
@@ -109,8 +114,8 @@ Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, Ce
       gb_per_s.push_back(gb_per_s.back());
       continue;
     }
-    TRY_ASSIGN(const double read, measure_read(kernels, memory, cpus, n, ceilings));
-    gb_per_s.push_back(read);
+    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, n, ceilings));
+    gb_per_s.push_back(read.best);
   }
   return {};
 }
@@ -131,17 +136,17 @@ int64_t calibrate(const Run& run) {
 
 Status measure_clock(const CpuKernels& kernels, Cpus cpus, Ceilings& ceilings) {
   const int64_t n = calibrate([&](int64_t adds) { kernels.add_chain(1, adds); });
-  TRY_ASSIGN(const double seconds,
-             shortest_window(ceilings, cpus.first(1), [&](size_t, int) { kernels.add_chain(1, n); }));
-  ceilings.clock_ghz = static_cast<double>(n) / seconds * 1e-9;
+  TRY_ASSIGN(const Rate clock, time_rate(ceilings, cpus.first(1), 1e-9 * static_cast<double>(n),
+                                         [&](size_t, int) { kernels.add_chain(1, n); }));
+  ceilings.clock_ghz = clock.best;
   return {};
 }
 
 // 10^9 operations a second of all these processors.
-Result<double> measure_loop(const PeakLoop& loop, int64_t rounds, Cpus cpus, Ceilings& ceilings) {
-  TRY_ASSIGN(const double seconds, shortest_window(ceilings, cpus, [&](size_t, int) { loop.run(rounds); }));
-  return 2e-9 * static_cast<double>(cpus.size()) * static_cast<double>(rounds) *
-         static_cast<double>(loop.multiply_adds) / seconds;
+Result<Rate> measure_loop(const PeakLoop& loop, int64_t rounds, Cpus cpus, Ceilings& ceilings) {
+  const double gigaops = 2e-9 * static_cast<double>(cpus.size()) * static_cast<double>(rounds) *
+                         static_cast<double>(loop.multiply_adds);
+  return time_rate(ceilings, cpus, gigaops, [&](size_t, int) { loop.run(rounds); });
 }
 
 // Appends what the loop reaches with one thread and with all.
@@ -152,8 +157,8 @@ Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& l
   std::vector<size_t> counts = {1};
   if (cpus.size() > 1) counts.push_back(cpus.size());
   for (const size_t n : counts) {
-    TRY_ASSIGN(const double gops, measure_loop(loop, rounds, cpus.first(n), ceilings));
-    ceilings.peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), gops});
+    TRY_ASSIGN(const Rate gops, measure_loop(loop, rounds, cpus.first(n), ceilings));
+    ceilings.peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), gops.best});
   }
   return {};
 }
@@ -243,15 +248,18 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
   for (const std::string_view arithmetic : arithmetics) {
     const PeakLoop loop = loop_of(kernels, arithmetic);
     if (loop.run == nullptr) continue;
-    TRY_ASSIGN(const double gops, measure_loop(loop, calibrate(loop.run), cpus, ignored));
-    if (gops > now.gops) {
-      now.gops = gops;
+    TRY_ASSIGN(const Rate gops, measure_loop(loop, calibrate(loop.run), cpus, ignored));
+    if (gops.best > now.gops) {
+      now.gops = gops.best;
+      now.typical_gops = gops.typical;
       now.arithmetic = arithmetic;
     }
   }
   if (const auto bytes = read_buffer_bytes(topology.l3_bytes, available_memory())) {
     TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
-    TRY_ASSIGN(now.read_gb_per_s, measure_read(kernels, memory, cpus, cpus.size(), ignored));
+    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, cpus.size(), ignored));
+    now.read_gb_per_s = read.best;
+    now.typical_read_gb_per_s = read.typical;
   }
   return now;
 }

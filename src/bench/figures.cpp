@@ -69,7 +69,7 @@ Limits median_limits(const std::vector<Trial>& trials, const Limits& setting) {
 
 std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
                                   metrics::Cost Trial::*cost, const Limits& setting, const Limits& middle) {
-  std::vector<double> ms, gb_per_s, gflop_per_s, pct;
+  std::vector<double> ms, gb_per_s, gflop_per_s, pct, pct_of_typical;
   metrics::Cost total, last;
   for (const Trial& trial : trials) {
     const double s = seconds(trial.*time);
@@ -80,13 +80,17 @@ std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds 
     gb_per_s.push_back(static_cast<double>((trial.*cost).bytes()) / s / 1e9);
     gflop_per_s.push_back(static_cast<double>((trial.*cost).flops) / s / 1e9);
     if (const auto of = of_ceiling(trial.*cost, s, limits(trial, setting))) pct.push_back(of->pct);
+    if (const auto of = of_ceiling(trial.*cost, s, typical_limits(trial))) pct_of_typical.push_back(of->pct);
   }
   if (ms.empty()) return std::nullopt;
   const auto bytes = static_cast<double>(total.bytes());
   // Trials of one length have one cost, so what binds the middle one binds all, or nearly.
   std::optional<OfCeiling> of = of_ceiling(last, 1e-3 * ms.back(), middle);
   if (pct.empty()) of.reset();
-  if (of) of->pct = *metrics::percentile(pct, 0.5);
+  if (of) {
+    of->pct = *metrics::percentile(pct, 0.5);
+    of->pct_of_typical = metrics::percentile(pct_of_typical, 0.5);
+  }
   return PhaseFigures{.ms = *metrics::percentile(ms, 0.5),
                       .gb_per_s = *metrics::percentile(gb_per_s, 0.5),
                       .gflop_per_s = *metrics::percentile(gflop_per_s, 0.5),
@@ -148,6 +152,17 @@ Limits limits(const Trial& trial, Limits setting) {
     setting.arithmetic = trial.ceilings->arithmetic;
   }
   return setting;
+}
+
+Limits typical_limits(const Trial& trial) {
+  Limits limits;
+  if (!trial.ceilings) return limits;
+  if (trial.ceilings->typical_read_gb_per_s > 0) limits.read_gb_per_s = trial.ceilings->typical_read_gb_per_s;
+  if (trial.ceilings->typical_gops > 0) {
+    limits.gops = trial.ceilings->typical_gops;
+    limits.arithmetic = trial.ceilings->arithmetic;
+  }
+  return limits;
 }
 
 std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits) {

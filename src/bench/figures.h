@@ -36,6 +36,8 @@ Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_v
 Limits limits(const Setting& setting);
 // Those of one trial: what was measured beside it, else `setting`.
 Limits limits(const Trial& trial, Limits setting);
+// What the machine gave most of the time beside a trial.
+Limits typical_limits(const Trial& trial);
 
 enum class Bound { kMemory, kArithmetic };
 std::string_view name(Bound bound);  // "memory", "arithmetic"
@@ -46,6 +48,8 @@ struct OfCeiling {
   Bound bound = Bound::kMemory;
   std::string ceiling;   // "41.2 GB/s read", "180.3 G int8/s"
   bool partial = false;  // the other ceiling is not known, so the true floor may be higher
+  // The same of what the machine gave in the middle one of the windows, not in the best.
+  std::optional<double> pct_of_typical;
 };
 // nullopt where no limit is known, or no time was measured.
 std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s, const Limits& limits);

@@ -41,7 +41,8 @@ double mean(double a, double b) {
 
 backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::CeilingsNow& b) {
   return {mean(a.read_gb_per_s, b.read_gb_per_s), mean(a.gops, b.gops),
-          a.gops > 0 ? a.arithmetic : b.arithmetic};
+          a.gops > 0 ? a.arithmetic : b.arithmetic, mean(a.typical_read_gb_per_s, b.typical_read_gb_per_s),
+          mean(a.typical_gops, b.typical_gops)};
 }
 
 int n_trials(const ConfigResult& result) {

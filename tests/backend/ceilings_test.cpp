@@ -46,6 +46,9 @@ TEST(CeilingsNow, AreOfTheFastestArithmeticThatIsHere) {
   ASSERT_TRUE(now) << now.error().message;
   EXPECT_GT(now->gops, 0);
   EXPECT_EQ(now->arithmetic, "fp32");
+  EXPECT_GT(now->typical_gops, 0);
+  EXPECT_LE(now->typical_gops, now->gops);
+  EXPECT_LE(now->typical_read_gb_per_s, now->read_gb_per_s);
   EXPECT_GE(now->read_gb_per_s, 0) << "0 where memory is scarce";
   EXPECT_EQ(measure_cpu_ceilings_now(kUnknown, 1)->gops, 0);
 }

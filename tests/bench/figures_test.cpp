@@ -186,6 +186,18 @@ TEST(Figures, ATrialIsHeldAgainstTheCeilingsBesideIt) {
   EXPECT_DOUBLE_EQ(bench::figures(result_of({half}), make_setting())->decode->of_ceiling->pct, 50);
 }
 
+TEST(Figures, ATrialIsHeldAgainstWhatTheMachineGaveMostOfTheTime) {
+  bench::Trial trial = three_tokens();  // 20 GB/s; its prompt 240 G/s
+  trial.ceilings = {40, 480, "int8"};
+  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode->of_ceiling->pct_of_typical);
+  trial.ceilings->typical_read_gb_per_s = 25;
+  trial.ceilings->typical_gops = 320;
+  const auto f = bench::figures(result_of({trial}), make_setting());
+  EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
+  EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct_of_typical.value_or(0), 80);
+  EXPECT_DOUBLE_EQ(f->prefill->of_ceiling->pct_of_typical.value_or(0), 75);
+}
+
 TEST(Figures, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(bench::figures(result_of({}), make_setting()));
   bench::Trial one_token = three_tokens();

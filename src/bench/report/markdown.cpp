@@ -129,7 +129,9 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
 std::string ceiling_cell(const std::optional<PhaseFigures>& phase) {
   if (!phase || !phase->of_ceiling) return "—";
   const OfCeiling& of = *phase->of_ceiling;
-  return fmt::format("{} {}{}", fixed(of.pct, 1), name(of.bound), of.partial ? "*" : "");
+  const std::string typical =
+      of.pct_of_typical ? fmt::format(" ({})", fixed(*of.pct_of_typical, 1)) : std::string();
+  return fmt::format("{}{} {}{}", fixed(of.pct, 1), typical, name(of.bound), of.partial ? "*" : "");
 }
 
 std::string ceiling_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -195,7 +197,9 @@ std::string notes(std::span<const Column> columns) {
       "- Medians over trials. End-to-end time is that of the request, sampling and detokenization included; "
       "the length is forced.\n"
       "- Share of the ceiling: the shortest time that the measured read bandwidth and arithmetic peak allow "
-      "for the bytes and operations that the backend counted, over the measured time.\n";
+      "for the bytes and operations that the backend counted, over the measured time. In brackets: of what "
+      "the machine gave in the middle one of the windows that were timed beside each trial, instead of the "
+      "best.\n";
   bool partial = false;
   for (const Column& column : columns) {
     for (size_t i = 0; i < column.figures.size(); ++i) {

@@ -44,6 +44,10 @@ Trial read_trial(JsonReader json) {
     JsonReader ceilings = json.object("ceilings");
     trial.ceilings = {ceilings.number("read_gb_per_s"), ceilings.number("gops"),
                       ceilings.optional_text("arithmetic").value_or("")};
+    if (ceilings.has("typical_gops")) {
+      trial.ceilings->typical_read_gb_per_s = ceilings.number("typical_read_gb_per_s");
+      trial.ceilings->typical_gops = ceilings.number("typical_gops");
+    }
     const auto known = {"", "fp32", "bf16", "fp16", "int8"};  // it is shown as it stands
     ceilings.expect(std::find(known.begin(), known.end(), trial.ceilings->arithmetic) != known.end(),
                     "arithmetic", "fp32, bf16, fp16 or int8");

@@ -65,7 +65,9 @@ Json trial_json(const Trial& trial) {
           {"decode_cost", cost_json(trial.decode_cost)},
           {"ceilings", trial.ceilings ? Json{{"read_gb_per_s", trial.ceilings->read_gb_per_s},
                                              {"arithmetic", text_or_null(trial.ceilings->arithmetic)},
-                                             {"gops", trial.ceilings->gops}}
+                                             {"gops", trial.ceilings->gops},
+                                             {"typical_read_gb_per_s", trial.ceilings->typical_read_gb_per_s},
+                                             {"typical_gops", trial.ceilings->typical_gops}}
                                       : Json(nullptr)},
           {"stolen", or_null(trial.stolen)},
           {"step_ns", std::move(steps)}};
@@ -127,6 +129,7 @@ Json parts_json(const Shares& shares) {
 void add_ceiling_keys(Json& json, const std::string& phase, const std::optional<PhaseFigures>& figures) {
   const std::optional<OfCeiling> of = figures ? figures->of_ceiling : std::nullopt;
   json[phase + "_pct_of_ceiling"] = of ? Json(of->pct) : Json(nullptr);
+  json[phase + "_pct_of_typical"] = of ? or_null(of->pct_of_typical) : Json(nullptr);
   json[phase + "_bound"] = of ? Json(name(of->bound)) : Json(nullptr);
   json[phase + "_gb_per_s"] = figures ? Json(figures->gb_per_s) : Json(nullptr);
   json[phase + "_gflop_per_s"] = figures ? Json(figures->gflop_per_s) : Json(nullptr);

@@ -122,6 +122,8 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].note = "cut <for> a reason";
   report.results[1].peak_gpu_bytes = 5;
   report.results[1].trials[1].ceilings = {33.5, 901, "int8"};
+  report.results[1].trials[1].ceilings->typical_read_gb_per_s = 30.5;
+  report.results[1].trials[1].ceilings->typical_gops = 800;
   report.results[1].trials[1].stolen = 0.25;
   report.results[1].disturbed_trials = 3;
   report.results.push_back(make_result("full-pipe", {}));
