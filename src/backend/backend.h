@@ -56,9 +56,10 @@ struct CeilingsNow {
   double read_gb_per_s = 0;  // 0: could not be measured
   double gops = 0;           // 0: nothing here computes in such an arithmetic
   std::string arithmetic;    // "int8": the fastest of those asked for
+  double fp32_gops = 0;      // 0: was not asked for
   // The same of the middle one of the windows that were timed, where the above are of the best one: what a
   // machine that others use as well gives most of the time. 0: not known.
-  double typical_read_gb_per_s = 0, typical_gops = 0;
+  double typical_read_gb_per_s = 0, typical_gops = 0, typical_fp32_gops = 0;
 };
 
 class RepackCache;

@@ -249,6 +249,10 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
     const PeakLoop loop = loop_of(kernels, arithmetic);
     if (loop.run == nullptr) continue;
     TRY_ASSIGN(const Rate gops, measure_loop(loop, calibrate(loop.run), cpus, ignored));
+    if (arithmetic == "fp32") {
+      now.fp32_gops = gops.best;
+      now.typical_fp32_gops = gops.typical;
+    }
     if (gops.best > now.gops) {
       now.gops = gops.best;
       now.typical_gops = gops.typical;

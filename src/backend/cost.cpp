@@ -95,7 +95,8 @@ Cost cost(const AttentionArgs& a, const BatchView& batch) {
   }
   cost.kv_bytes = read * kv_bytes_per_position(a.kv);
   // q.k and p.v: a product and a sum each, per query head and dimension.
-  cost.flops = 4 * pairs * u64(a.q.n_elements() / std::max<int64_t>(1, batch.n_tokens));
+  cost.attention_flops = 4 * pairs * u64(a.q.n_elements() / std::max<int64_t>(1, batch.n_tokens));
+  cost.flops = cost.attention_flops;
   return cost;
 }
 

@@ -64,7 +64,8 @@ Limits median_limits(const std::vector<Trial>& trials, const Limits& setting) {
     }
     return metrics::percentile(sample, 0.5);
   };
-  return {of(&Limits::read_gb_per_s), of(&Limits::gops), limits(trials.back(), setting).arithmetic};
+  return {of(&Limits::read_gb_per_s), of(&Limits::gops), limits(trials.back(), setting).arithmetic,
+          of(&Limits::fp32_gops)};
 }
 
 std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds Trial::*time,
@@ -141,6 +142,7 @@ Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_v
       limits.arithmetic = arithmetic;
     }
   }
+  if (const double fp32 = ceilings.peak("fp32", threads); fp32 > 0) limits.fp32_gops = fp32;
   return limits;
 }
 
@@ -151,6 +153,7 @@ Limits limits(const Trial& trial, Limits setting) {
     setting.gops = trial.ceilings->gops;
     setting.arithmetic = trial.ceilings->arithmetic;
   }
+  if (trial.ceilings->fp32_gops > 0) setting.fp32_gops = trial.ceilings->fp32_gops;
   return setting;
 }
 
@@ -162,6 +165,7 @@ Limits typical_limits(const Trial& trial) {
     limits.gops = trial.ceilings->typical_gops;
     limits.arithmetic = trial.ceilings->arithmetic;
   }
+  if (trial.ceilings->typical_fp32_gops > 0) limits.fp32_gops = trial.ceilings->typical_fp32_gops;
   return limits;
 }
 
@@ -170,13 +174,22 @@ std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s
   std::optional<double> memory_s;
   std::optional<double> arithmetic_s;
   if (limits.read_gb_per_s) memory_s = static_cast<double>(cost.bytes()) / (*limits.read_gb_per_s * 1e9);
-  if (limits.gops) arithmetic_s = static_cast<double>(cost.flops) / (*limits.gops * 1e9);
+  const bool in_floats =
+      limits.gops && limits.fp32_gops && limits.arithmetic == "int8" && cost.attention_flops > 0;
+  if (in_floats) {
+    arithmetic_s = static_cast<double>(cost.flops - cost.attention_flops) / (*limits.gops * 1e9) +
+                   static_cast<double>(cost.attention_flops) / (*limits.fp32_gops * 1e9);
+  } else if (limits.gops) {
+    arithmetic_s = static_cast<double>(cost.flops) / (*limits.gops * 1e9);
+  }
   if (!memory_s && !arithmetic_s) return std::nullopt;
   OfCeiling of;
   of.bound = memory_s.value_or(-1) >= arithmetic_s.value_or(-1) ? Bound::kMemory : Bound::kArithmetic;
   of.pct = 100.0 * std::max(memory_s.value_or(0), arithmetic_s.value_or(0)) / measured_s;
   of.ceiling = of.bound == Bound::kMemory ? fmt::format("{:.1f} GB/s read", *limits.read_gb_per_s)
                                           : fmt::format("{:.1f} G {}/s", *limits.gops, limits.arithmetic);
+  if (of.bound == Bound::kArithmetic && in_floats)
+    of.ceiling += fmt::format(", attention {:.1f} G fp32/s", *limits.fp32_gops);
   of.partial = !memory_s || !arithmetic_s;
   return of;
 }

@@ -25,8 +25,9 @@ std::optional<Quartiles> quartiles(std::span<const double> sample);
 // The ceilings that hold for a setting: its threads, the arithmetic of its weights. Absent: not measured.
 struct Limits {
   std::optional<double> read_gb_per_s;
-  std::optional<double> gops;  // 10^9 operations a second
-  std::string arithmetic;      // "int8"; empty without gops
+  std::optional<double> gops;       // 10^9 operations a second
+  std::string arithmetic;           // "int8"; empty without gops
+  std::optional<double> fp32_gops;  // what attention is computed in
 };
 // What the ceilings call the arithmetic that weights of a type can be computed in: fp32 for all, besides bf16
 // or fp16 for weights of that type, besides int8 for quantized ones.
@@ -42,7 +43,8 @@ Limits typical_limits(const Trial& trial);
 enum class Bound { kMemory, kArithmetic };
 std::string_view name(Bound bound);  // "memory", "arithmetic"
 
-// A measured time against the shortest possible: the longer of bytes / read bandwidth and operations / peak.
+// A measured time against the shortest possible: the longer of bytes / read bandwidth and operations / peak;
+// where weights are quantized, those of attention at the peak of fp32.
 struct OfCeiling {
   double pct = 0;  // 100 * shortest / measured
   Bound bound = Bound::kMemory;

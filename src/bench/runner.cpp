@@ -40,9 +40,15 @@ double mean(double a, double b) {
 }
 
 backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::CeilingsNow& b) {
-  return {mean(a.read_gb_per_s, b.read_gb_per_s), mean(a.gops, b.gops),
-          a.gops > 0 ? a.arithmetic : b.arithmetic, mean(a.typical_read_gb_per_s, b.typical_read_gb_per_s),
-          mean(a.typical_gops, b.typical_gops)};
+  const auto of = [&](double backend::CeilingsNow::*member) { return mean(a.*member, b.*member); };
+  using Now = backend::CeilingsNow;
+  return {of(&Now::read_gb_per_s),
+          of(&Now::gops),
+          a.gops > 0 ? a.arithmetic : b.arithmetic,
+          of(&Now::fp32_gops),
+          of(&Now::typical_read_gb_per_s),
+          of(&Now::typical_gops),
+          of(&Now::typical_fp32_gops)};
 }
 
 int n_trials(const ConfigResult& result) {

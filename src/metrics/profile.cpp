@@ -11,6 +11,7 @@ Cost& Cost::operator+=(const Cost& other) {
   kv_bytes += other.kv_bytes;
   activation_bytes += other.activation_bytes;
   flops += other.flops;
+  attention_flops += other.attention_flops;
   return *this;
 }
 

@@ -96,6 +96,9 @@ TEST_F(DecodeCost, TheOutermostRowsOfAProfileAddUpToTheCounters) {
   EXPECT_EQ(sum.kv_bytes, counted.kv_bytes);
   EXPECT_EQ(sum.activation_bytes, counted.activation_bytes);
   EXPECT_EQ(sum.flops, counted.flops);
+  EXPECT_EQ(sum.attention_flops, counted.attention_flops);
+  EXPECT_GT(counted.attention_flops, 0u);
+  EXPECT_LT(counted.attention_flops, counted.flops);
 }
 
 TEST_F(DecodeCost, APrimitivesRowStandsInItsStep) {

@@ -82,6 +82,18 @@ TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
   EXPECT_FALSE(bench::limits({}, 2, "Q8_0").read_gb_per_s);
 }
 
+TEST(OfCeiling, AttentionIsComputedInFloatsWhateverTheWeightsAre) {
+  const metrics::Cost cost{.flops = 600'000'000, .attention_flops = 300'000'000};
+  bench::Limits limits{.gops = 300, .arithmetic = "int8", .fp32_gops = 100};
+  const auto of = bench::of_ceiling(cost, 0.010, limits);  // 1 ms and 3 ms
+  EXPECT_DOUBLE_EQ(of->pct, 40);
+  EXPECT_EQ(of->ceiling, "300.0 G int8/s, attention 100.0 G fp32/s");
+  limits.arithmetic = "fp16";
+  EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 20);
+  limits = {.gops = 300, .arithmetic = "int8"};
+  EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 20);
+}
+
 TEST(Figures, NameTheCeilingThatBinds) {
   // 40 GB/s: 200 MB take 5 ms, of 10. 300 G int8/s: 300 M operations take 1 ms.
   const auto f = bench::figures(result_of({three_tokens()}), make_setting());

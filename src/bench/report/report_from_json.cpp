@@ -22,10 +22,12 @@ float single(JsonReader& json, const char* key) {
 }
 
 metrics::Cost read_cost(JsonReader json) {
-  return {.weight_bytes = json.whole("weight_bytes"),
-          .kv_bytes = json.whole("kv_bytes"),
-          .activation_bytes = json.whole("activation_bytes"),
-          .flops = json.whole("flops")};
+  metrics::Cost cost = {.weight_bytes = json.whole("weight_bytes"),
+                        .kv_bytes = json.whole("kv_bytes"),
+                        .activation_bytes = json.whole("activation_bytes"),
+                        .flops = json.whole("flops")};
+  if (json.has("attention_flops")) cost.attention_flops = json.whole("attention_flops", cost.flops);
+  return cost;
 }
 
 Trial read_trial(JsonReader json) {
@@ -47,6 +49,8 @@ Trial read_trial(JsonReader json) {
     if (ceilings.has("typical_gops")) {
       trial.ceilings->typical_read_gb_per_s = ceilings.number("typical_read_gb_per_s");
       trial.ceilings->typical_gops = ceilings.number("typical_gops");
+      trial.ceilings->fp32_gops = ceilings.number("fp32_gops");
+      trial.ceilings->typical_fp32_gops = ceilings.number("typical_fp32_gops");
     }
     const auto known = {"", "fp32", "bf16", "fp16", "int8"};  // it is shown as it stands
     ceilings.expect(std::find(known.begin(), known.end(), trial.ceilings->arithmetic) != known.end(),

@@ -47,7 +47,8 @@ Json cost_json(const metrics::Cost& cost) {
   return {{"weight_bytes", cost.weight_bytes},
           {"kv_bytes", cost.kv_bytes},
           {"activation_bytes", cost.activation_bytes},
-          {"flops", cost.flops}};
+          {"flops", cost.flops},
+          {"attention_flops", cost.attention_flops}};
 }
 
 Json trial_json(const Trial& trial) {
@@ -66,6 +67,8 @@ Json trial_json(const Trial& trial) {
           {"ceilings", trial.ceilings ? Json{{"read_gb_per_s", trial.ceilings->read_gb_per_s},
                                              {"arithmetic", text_or_null(trial.ceilings->arithmetic)},
                                              {"gops", trial.ceilings->gops},
+                                             {"fp32_gops", trial.ceilings->fp32_gops},
+                                             {"typical_fp32_gops", trial.ceilings->typical_fp32_gops},
                                              {"typical_read_gb_per_s", trial.ceilings->typical_read_gb_per_s},
                                              {"typical_gops", trial.ceilings->typical_gops}}
                                       : Json(nullptr)},
