@@ -12,6 +12,7 @@
 #include "apps/signals.h"
 #include "apps/telemetry_options.h"
 #include "apps/validators.h"
+#include "base/stolen_time.h"
 #include "base/text.h"
 #include "bench/describe.h"
 #include "bench/report/log.h"
@@ -172,7 +173,7 @@ Result<int> run(Options options) {
   TRY(choose_backend(options));
   TRY_ASSIGN(options.run.kv_type, kv_type(options.model_options));
   options.run.measures_ceilings = true;
-  options.run.repeats_disturbed = true;
+  options.run.stolen_time = stolen_time;
   TRY_ASSIGN(const std::vector<bench::Report> previous, read_previous(options.previous));
   options.model = with_dtype(options);
   const std::atomic<bool>& cancelled = install_signal_flag();

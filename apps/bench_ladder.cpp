@@ -10,6 +10,7 @@
 #include "apps/signals.h"
 #include "apps/validators.h"
 #include "base/atomic_file.h"
+#include "base/stolen_time.h"
 #include "bench/ladder.h"
 
 namespace inferno::apps {
@@ -26,7 +27,7 @@ struct Options {
 Result<int> run(Options options) {
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   options.ladder.run.measures_ceilings = true;
-  options.ladder.run.repeats_disturbed = true;
+  options.ladder.run.stolen_time = stolen_time;
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const gguf::File file, open_model(options.model));
   TRY(check_memory(file, 0));

@@ -81,7 +81,8 @@ std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds 
     gb_per_s.push_back(static_cast<double>((trial.*cost).bytes()) / s / 1e9);
     gflop_per_s.push_back(static_cast<double>((trial.*cost).flops) / s / 1e9);
     if (const auto of = of_ceiling(trial.*cost, s, limits(trial, setting))) pct.push_back(of->pct);
-    if (const auto of = of_ceiling(trial.*cost, s, typical_limits(trial))) pct_of_typical.push_back(of->pct);
+    const auto typical = of_ceiling(trial.*cost, s, typical_limits(trial));
+    if (typical && !typical->partial) pct_of_typical.push_back(typical->pct);
   }
   if (ms.empty()) return std::nullopt;
   const auto bytes = static_cast<double>(total.bytes());
@@ -90,7 +91,7 @@ std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds 
   if (pct.empty()) of.reset();
   if (of) {
     of->pct = *metrics::percentile(pct, 0.5);
-    of->pct_of_typical = metrics::percentile(pct_of_typical, 0.5);
+    if (pct_of_typical.size() == pct.size()) of->pct_of_typical = metrics::percentile(pct_of_typical, 0.5);
   }
   return PhaseFigures{.ms = *metrics::percentile(ms, 0.5),
                       .gb_per_s = *metrics::percentile(gb_per_s, 0.5),

@@ -50,7 +50,8 @@ struct OfCeiling {
   Bound bound = Bound::kMemory;
   std::string ceiling;   // "41.2 GB/s read", "180.3 G int8/s"
   bool partial = false;  // the other ceiling is not known, so the true floor may be higher
-  // The same of what the machine gave in the middle one of the windows, not in the best.
+  // The same of what the machine gave in the middle one of the windows, not in the best: it may pass 100.
+  // Absent unless both limits were measured beside each trial.
   std::optional<double> pct_of_typical;
 };
 // nullopt where no limit is known, or no time was measured.

@@ -32,8 +32,8 @@ struct Trial {
   // What the machine gave right before and right after it, on average, or once of the two. Absent: the
   // setting's hold.
   std::optional<backend::CeilingsNow> ceilings;
-  // Of the time of its threads, what the machine's host gave to others meanwhile; absent where the system
-  // does not tell.
+  // What the machine's host took from all processors meanwhile, as a share of the time of the trial's
+  // threads, at most 1; absent where nobody looked or the system does not tell.
   std::optional<double> stolen;
 };
 
@@ -46,7 +46,7 @@ struct ConfigResult {
   std::string note;           // why it was cut, or why it was not run at all (no trials)
   std::vector<Trial> trials;  // in the order they ran; warm-up runs are not among them
   int warmup_runs = 0;
-  int disturbed_trials = 0;      // that were run again (RunOptions::repeats_disturbed)
+  int disturbed_trials = 0;      // that were run besides and do not count (RunOptions::stolen_time)
   uint64_t cache_bytes = 0;      // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)
   uint64_t peak_host_bytes = 0;  // highest resident set of the process during these runs
   std::optional<uint64_t> peak_gpu_bytes;

@@ -74,17 +74,30 @@ Trial to_trial(const engine::Generated& generated) {
   return trial;
 }
 
+double stolen(const Trial& trial) {
+  return trial.stolen.value_or(0);
+}
+
+// As many as asked for, in the order in which they ran.
+void keep_least_disturbed(ConfigResult& result, int asked) {
+  while (n_trials(result) > asked) {
+    const auto most = std::max_element(result.trials.begin(), result.trials.end(),
+                                       [](const Trial& a, const Trial& b) { return stolen(a) < stolen(b); });
+    result.trials.erase(most);
+    ++result.disturbed_trials;
+  }
+}
+
 // What other guests of the host took from the trials, or nothing.
 std::string disturbance(const ConfigResult& result) {
   std::vector<std::string> notes;
   if (result.disturbed_trials > 0) {
-    notes.push_back(
-        fmt::format("{} more {} run again, since the host took more than {:.0f} % of the processors' time",
-                    result.disturbed_trials, result.disturbed_trials == 1 ? "trial was" : "trials were",
-                    100 * kDisturbed));
+    notes.push_back(fmt::format("{} more {} run: the host disturbed some, the least disturbed count",
+                                result.disturbed_trials,
+                                result.disturbed_trials == 1 ? "trial was" : "trials were"));
   }
   double most = 0;
-  for (const Trial& trial : result.trials) most = std::max(most, trial.stolen.value_or(0));
+  for (const Trial& trial : result.trials) most = std::max(most, stolen(trial));
   if (most > kDisturbed)
     notes.push_back(
         fmt::format("the host took up to {:.0f} % of the processors' time from these", 100 * most));
@@ -184,6 +197,7 @@ void Runner::run_row(const Row& row, ConfigResult& result) {
   } else if (const Status ran = run_trials(row, result); !ran) {
     result.note = fmt::format("failed: {}", ran.error().message);
   } else {
+    keep_least_disturbed(result, options_.trials);
     add_note(result);
   }
   const int64_t positions = result.prompt_tokens + result.max_new_tokens;
@@ -217,23 +231,18 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
   TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(result.prompt_tokens));
   engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
   std::optional<backend::CeilingsNow> before;
-  while (n_trials(result) < options_.trials && !is_cancelled()) {
+  while (!has_enough_trials(result) && !is_cancelled()) {
     const RowPlan plan = this->plan(row);
     const bool is_first = result.trials.empty();
     if (!is_first && !has_time_again(row, plan, result.trials.front())) break;
     progress_.warmup = is_first && result.warmup_runs < plan.warmup_runs;
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
-    progress_.n_runs = progress_.warmup ? plan.warmup_runs : options_.trials;
+    progress_.n_runs = progress_.warmup ? plan.warmup_runs : std::max(options_.trials, n_trials(result) + 1);
     if (!progress_.warmup && !before) before = ceilings_now(result);
-    const auto stolen = options_.stolen_time();
+    const auto stolen = options_.stolen_time ? options_.stolen_time() : std::nullopt;
     TRY_ASSIGN(std::optional<Trial> trial, run_once(engine, row, ids, result));
     if (!trial) break;
     trial->stolen = stolen_share(stolen, *trial);
-    if (!progress_.warmup && is_run_again(*trial, result)) {
-      ++result.disturbed_trials;
-      before.reset();
-      continue;
-    }
     // A first run may have shown that there is no time to warm up: it is a trial then.
     if (progress_.warmup && result.warmup_runs < this->plan(row).warmup_runs) {
       ++result.warmup_runs;
@@ -255,15 +264,21 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
   return {};
 }
 
+// What is taken is counted in steps of 10 ms: one of them says nothing of a short trial.
 std::optional<double> Runner::stolen_share(std::optional<Nanoseconds> before, const Trial& trial) const {
-  const auto after = options_.stolen_time();
+  constexpr Nanoseconds kStep = std::chrono::milliseconds(10);
+  const auto after = options_.stolen_time ? options_.stolen_time() : std::nullopt;
   if (!before || !after || trial.wall <= Nanoseconds(0)) return std::nullopt;
-  return seconds(*after - *before) / (seconds(trial.wall) * loaded_.model->backend().info().threads);
+  const double threads = loaded_.model->backend().info().threads;
+  return std::clamp(seconds(*after - *before - kStep) / (seconds(trial.wall) * threads), 0.0, 1.0);
 }
 
-bool Runner::is_run_again(const Trial& trial, const ConfigResult& result) const {
-  return options_.repeats_disturbed && !options_.max_seconds && trial.stolen.value_or(0) > kDisturbed &&
-         result.disturbed_trials < options_.trials;
+bool Runner::has_enough_trials(const ConfigResult& result) const {
+  if (n_trials(result) < options_.trials) return false;
+  if (!options_.stolen_time || options_.max_seconds) return true;
+  const auto disturbed = std::count_if(result.trials.begin(), result.trials.end(),
+                                       [](const Trial& trial) { return stolen(trial) > kDisturbed; });
+  return n_trials(result) - disturbed >= options_.trials || n_trials(result) >= 2 * options_.trials;
 }
 
 bool Runner::has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/stolen_time.h"
 #include "bench/result.h"
 #include "bench/time_plan.h"
 #include "engine/engine.h"
@@ -19,6 +18,7 @@
 
 namespace inferno::bench {
 
+// A trial is disturbed when the host took more than this share of it (Trial::stolen).
 constexpr double kDisturbed = 0.02;
 
 struct RunOptions {
@@ -28,11 +28,10 @@ struct RunOptions {
   DType kv_type = DType::kF16;
   // Before and after each trial, in some tenths of a second, which count among max_seconds.
   bool measures_ceilings = false;
-  // A trial during which the machine's host gave more than kDisturbed of its threads' time to others is run
-  // again, as often as there are trials in all; after that they count, and the result's note says so. Not
-  // with max_seconds.
-  bool repeats_disturbed = false;
-  std::function<std::optional<Nanoseconds>()> stolen_time = inferno::stolen_time;
+  // What the machine's host has taken so far (base/stolen_time.h). Where it is given and max_seconds is not,
+  // there are more trials until enough are undisturbed, at most twice as many; the least disturbed count, and
+  // the note says so.
+  std::function<std::optional<Nanoseconds>()> stolen_time;
   std::optional<std::string> prompt;  // repeated or cut to a config's length; else a passage of our own
   // For the whole suite, shared among its configs as time_plan.h says. The first config has no plan before
   // its first token. A config's first trial ends with its part of the share, after the token that it is at;
@@ -82,7 +81,7 @@ class Runner {
   Status run_trials(const Row& row, ConfigResult& result);
   // Since `before`, of the time of the trial's threads.
   std::optional<double> stolen_share(std::optional<Nanoseconds> before, const Trial& trial) const;
-  bool is_run_again(const Trial& trial, const ConfigResult& result) const;
+  bool has_enough_trials(const ConfigResult& result) const;
   bool has_time_again(const Row& row, const RowPlan& plan, const Trial& first) const;
   void add_note(ConfigResult& result) const;
   engine::Request request(const Config& config, const std::vector<int32_t>& ids,

@@ -14,7 +14,7 @@ struct Cost {
   uint64_t kv_bytes = 0;
   uint64_t activation_bytes = 0;
   uint64_t flops = 0;
-  uint64_t attention_flops = 0;  // of these: between activations, so in floats whatever the weights are
+  uint64_t attention_flops = 0;  // of these, attention's: between activations, whatever the weights are
 
   uint64_t bytes() const { return weight_bytes + kv_bytes + activation_bytes; }
   Cost& operator+=(const Cost& other);

@@ -47,6 +47,8 @@ TEST(CeilingsNow, AreOfTheFastestArithmeticThatIsHere) {
   EXPECT_GT(now->gops, 0);
   EXPECT_EQ(now->arithmetic, "fp32");
   EXPECT_GT(now->typical_gops, 0);
+  EXPECT_EQ(now->fp32_gops, now->gops);
+  EXPECT_EQ(now->typical_fp32_gops, now->typical_gops);
   EXPECT_LE(now->typical_gops, now->gops);
   EXPECT_LE(now->typical_read_gb_per_s, now->read_gb_per_s);
   EXPECT_GE(now->read_gb_per_s, 0) << "0 where memory is scarce";

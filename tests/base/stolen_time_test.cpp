@@ -5,18 +5,25 @@
 namespace inferno {
 namespace {
 
-TEST(StolenTime, NeverGoesBack) {
-  const auto before = stolen_time();
-#ifdef __linux__
-  ASSERT_TRUE(before.has_value());
-#endif
-  const auto after = stolen_time();
-  EXPECT_EQ(before.has_value(), after.has_value());
-  if (before && after) {
-    EXPECT_LE(*before, *after);
-    EXPECT_GE(before->count(), 0);
-  }
+using std::chrono::milliseconds;
+
+TEST(StolenTime, IsTheEighthNumber) {
+  EXPECT_EQ(stolen_time_in("cpu  101008 2 9197 62967 440 5 70 2059 8 9", 100), milliseconds(20590));
+  EXPECT_EQ(stolen_time_in("cpu 1 2 3 4 5 6 7 8", 1000), milliseconds(8));
 }
+
+TEST(StolenTime, IsUnknownWhereTheSystemDoesNotTell) {
+  EXPECT_FALSE(stolen_time_in("", 100));
+  EXPECT_FALSE(stolen_time_in("cpu 1 2 3 4 5 6 7", 100));
+  EXPECT_FALSE(stolen_time_in("cpu0 1 2 3 4 5 6 7 8", 100));
+  EXPECT_FALSE(stolen_time_in("cpu 1 2 3 4 5 6 7 8", 0));
+}
+
+#ifdef __linux__
+TEST(StolenTime, IsToldHere) {
+  EXPECT_TRUE(stolen_time());
+}
+#endif
 
 }  // namespace
 }  // namespace inferno

@@ -82,7 +82,7 @@ TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
   EXPECT_FALSE(bench::limits({}, 2, "Q8_0").read_gb_per_s);
 }
 
-TEST(OfCeiling, AttentionIsComputedInFloatsWhateverTheWeightsAre) {
+TEST(OfCeiling, AttentionBesideInt8ProductsIsComputedInFp32) {
   const metrics::Cost cost{.flops = 600'000'000, .attention_flops = 300'000'000};
   bench::Limits limits{.gops = 300, .arithmetic = "int8", .fp32_gops = 100};
   const auto of = bench::of_ceiling(cost, 0.010, limits);  // 1 ms and 3 ms

@@ -352,6 +352,7 @@ class CpuBackend final : public HostBackend {
     multiply({&coarse, 1}, x,
              [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
     const int64_t panels_per_group = screen.group_rows / rows_of_panel(a.head);
+    // A panel here and one there: nothing is fetched ahead.
     const auto multiply_group = [&](int64_t group, unsigned thread) {
       const int64_t end = std::min(panels_of(a.head), (group + 1) * panels_per_group);
       multiply_panels(head, x, group * panels_per_group, end, thread);

@@ -25,8 +25,8 @@ class FetchTrial {
 
  private:
   bool is_on_trial() const { return loop_ < kLoopsOfTrial; }
-  // By the Thue-Morse sequence: each kind of loop in a layer, four that follow each other, has as many turns
-  // of either.
+  // By the Thue-Morse sequence: of loops that come round every second, fourth or eighth time, as those of a
+  // layer do, each has as many turns of either.
   bool tries_fetching() const { return __builtin_parity(static_cast<unsigned>(loop_)) != 0; }
 
   int loop_ = 0;  // since the trial's first

@@ -197,19 +197,25 @@ std::string notes(std::span<const Column> columns) {
       "- Medians over trials. End-to-end time is that of the request, sampling and detokenization included; "
       "the length is forced.\n"
       "- Share of the ceiling: the shortest time that the measured read bandwidth and arithmetic peak allow "
-      "for the bytes and operations that the backend counted, over the measured time. In brackets: of what "
-      "the machine gave in the middle one of the windows that were timed beside each trial, instead of the "
-      "best.\n";
-  bool partial = false;
+      "for the bytes and operations that the backend counted, over the measured time.\n";
+  bool partial = false, typical = false;
   for (const Column& column : columns) {
     for (size_t i = 0; i < column.figures.size(); ++i) {
       add_row_note(notes, column, i);
       add_ceilings_note(notes, column, i);
       const auto& f = column.figures[i];
       for (const auto& phase : {f ? f->prefill : std::nullopt, f ? f->decode : std::nullopt}) {
-        partial = partial || (phase && phase->of_ceiling && phase->of_ceiling->partial);
+        if (!phase || !phase->of_ceiling) continue;
+        partial = partial || phase->of_ceiling->partial;
+        typical = typical || phase->of_ceiling->pct_of_typical;
       }
     }
+  }
+  if (typical) {
+    notes +=
+        "- In brackets: of what the machine gave in the middle one of the windows that were timed beside "
+        "each "
+        "trial, instead of the best; it may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";

@@ -23,7 +23,9 @@ std::string median_and_quartiles(const std::optional<Quartiles>& q) {
 std::string ceiling(const std::optional<PhaseFigures>& phase) {
   if (!phase || !phase->of_ceiling) return "—";
   const OfCeiling& of = *phase->of_ceiling;
-  return fmt::format("{} % of {}{}", fixed(of.pct, 1), of.ceiling, of.partial ? "*" : "");
+  const std::string typical =
+      of.pct_of_typical ? fmt::format(" ({} of the typical moment)", fixed(*of.pct_of_typical, 1)) : "";
+  return fmt::format("{} % of {}{}{}", fixed(of.pct, 1), of.ceiling, of.partial ? "*" : "", typical);
 }
 
 Row speed_row(const ConfigResult& result, const Figures& f) {

@@ -26,7 +26,7 @@ metrics::Cost read_cost(JsonReader json) {
                         .kv_bytes = json.whole("kv_bytes"),
                         .activation_bytes = json.whole("activation_bytes"),
                         .flops = json.whole("flops")};
-  if (json.has("attention_flops")) cost.attention_flops = json.whole("attention_flops", cost.flops);
+  cost.attention_flops = json.optional_whole("attention_flops", cost.flops).value_or(0);
   return cost;
 }
 
@@ -56,7 +56,7 @@ Trial read_trial(JsonReader json) {
     ceilings.expect(std::find(known.begin(), known.end(), trial.ceilings->arithmetic) != known.end(),
                     "arithmetic", "fp32, bf16, fp16 or int8");
   }
-  if (json.has("stolen")) trial.stolen = json.optional_number("stolen");
+  trial.stolen = json.optional_number("stolen");
   for (const uint64_t ns : json.wholes("step_ns")) trial.steps.emplace_back(ns);
   json.expect(
       trial.prefill + trial.decode + trial.sampling + trial.detokenization + trial.other == trial.wall,
@@ -92,8 +92,7 @@ ConfigResult read_config(JsonReader json) {
   result.cache_bytes = json.whole("cache_bytes");
   result.peak_host_bytes = json.whole("peak_host_bytes");
   result.peak_gpu_bytes = json.optional_whole("peak_gpu_bytes");
-  if (json.has("disturbed_trials"))
-    result.disturbed_trials = static_cast<int>(json.whole("disturbed_trials", 1 << 20));
+  result.disturbed_trials = static_cast<int>(json.optional_whole("disturbed_trials", 1 << 20).value_or(0));
   for (JsonReader& trial : json.objects("raw_trials")) result.trials.push_back(read_trial(trial));
   return result;
 }

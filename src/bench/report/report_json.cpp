@@ -149,7 +149,8 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
   const Limits limit = f ? f->limits : limits(setting);
   json["ceilings"] = {{"read_gb_per_s", or_null(limit.read_gb_per_s)},
                       {"arithmetic", text_or_null(limit.arithmetic)},
-                      {"gops", or_null(limit.gops)}};
+                      {"gops", or_null(limit.gops)},
+                      {"fp32_gops", or_null(limit.fp32_gops)}};
   json["bytes_per_token"] = f ? Json(f->bytes_per_token) : Json(nullptr);
   json["decode_step_to_step_median_tps"] = or_null(of(&Figures::decode_tps), &Quartiles::p50);
   json["decode_forward_only_median_tps"] = or_null(of(&Figures::decode_forward_tps), &Quartiles::p50);

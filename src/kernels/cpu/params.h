@@ -38,8 +38,9 @@ struct PanelMatmulParams {
   // Panels that this thread is likely to multiply next, or nullptr: some products fetch the first of them
   // meanwhile (loops/fetcher.h).
   const uint8_t* next = nullptr;
-  // So many bytes ahead, weights of up to kStreamedRows rows of activations are fetched into the second-level
-  // cache; 0: what comes is left to the processor to foresee. Floating-point weights always are.
+  // At least so many bytes ahead (up to a line for each block more towards a panel's end), weights of up to
+  // kStreamedRows rows of activations are fetched into the second-level cache; 0: what comes is left to the
+  // processor to foresee. Floating-point weights always are.
   int64_t fetch_ahead = 0;
 };
 

@@ -125,6 +125,7 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].trials[1].ceilings->typical_read_gb_per_s = 30.5;
   report.results[1].trials[1].ceilings->typical_gops = 800;
   report.results[1].trials[1].ceilings->fp32_gops = 350;
+  report.results[1].trials[1].ceilings->typical_fp32_gops = 340;
   report.results[1].trials[1].prefill_cost.attention_flops = 7;
   report.results[1].trials[1].stolen = 0.25;
   report.results[1].disturbed_trials = 3;

@@ -9,7 +9,7 @@
 namespace inferno::kernels {
 namespace {
 
-// What one tile fetches: so many lines at each of its steps.
+// What one tile fetches, or a stream (PanelMatmulParams::fetch_ahead): so many lines at each of its steps.
 struct Fetch {
   const uint8_t* at;
   int64_t lines;
