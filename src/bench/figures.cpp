@@ -55,6 +55,16 @@ Shares mean_shares(const std::vector<Trial>& trials) {
   return shares;
 }
 
+// By those that were measured: 0 is what was not.
+void replace_known(Limits& limits, double read_gb_per_s, double gops, double fp32_gops,
+                   const std::string& arithmetic) {
+  if (read_gb_per_s > 0) limits.read_gb_per_s = read_gb_per_s;
+  if (fp32_gops > 0) limits.fp32_gops = fp32_gops;
+  if (gops <= 0) return;
+  limits.gops = gops;
+  limits.arithmetic = arithmetic;
+}
+
 // Medians of what held for each.
 Limits median_limits(const std::vector<Trial>& trials, const Limits& setting) {
   const auto of = [&](std::optional<double> Limits::*member) {
@@ -149,24 +159,16 @@ Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_v
 
 Limits limits(const Trial& trial, Limits setting) {
   if (!trial.ceilings) return setting;
-  if (trial.ceilings->read_gb_per_s > 0) setting.read_gb_per_s = trial.ceilings->read_gb_per_s;
-  if (trial.ceilings->gops > 0) {
-    setting.gops = trial.ceilings->gops;
-    setting.arithmetic = trial.ceilings->arithmetic;
-  }
-  if (trial.ceilings->fp32_gops > 0) setting.fp32_gops = trial.ceilings->fp32_gops;
+  const backend::CeilingsNow& now = *trial.ceilings;
+  replace_known(setting, now.read_gb_per_s, now.gops, now.fp32_gops, now.arithmetic);
   return setting;
 }
 
 Limits typical_limits(const Trial& trial) {
   Limits limits;
   if (!trial.ceilings) return limits;
-  if (trial.ceilings->typical_read_gb_per_s > 0) limits.read_gb_per_s = trial.ceilings->typical_read_gb_per_s;
-  if (trial.ceilings->typical_gops > 0) {
-    limits.gops = trial.ceilings->typical_gops;
-    limits.arithmetic = trial.ceilings->arithmetic;
-  }
-  if (trial.ceilings->typical_fp32_gops > 0) limits.fp32_gops = trial.ceilings->typical_fp32_gops;
+  const backend::CeilingsNow& now = *trial.ceilings;
+  replace_known(limits, now.typical_read_gb_per_s, now.typical_gops, now.typical_fp32_gops, now.arithmetic);
   return limits;
 }
 
