@@ -14,7 +14,7 @@ struct Row {
 };
 
 constexpr Row kCommands[] = {
-    {"generation", "Time the seven configurations of a suite on one model", setup_bench_generation},
+    {"generation", "Time the configurations of a suite on one model", setup_bench_generation},
     {"ladder", "Time one model in every way it can be run, a rung each", setup_bench_ladder},
     {"kernels", "Time single operations and write a CSV", setup_bench_kernels},
     {"peers", "Time llama-bench beside inferno on the same file", setup_bench_peers},

@@ -116,7 +116,7 @@ Run setup_bench_report(Command command) {
       .repeatable();
   command.set_footer(
       "Examples:\n"
-      "  inferno bench report benchmarks/reports/*.json -o report.html --log bench/log/history.jsonl\n"
+      "  inferno bench report benchmarks/reports/*.json -o report.html --log bench/log/generation.jsonl\n"
       "  inferno bench report after.json -o tables.md --previous before.json");
   return [options] {
     const Result<int> code = run(*options);

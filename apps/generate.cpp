@@ -215,7 +215,9 @@ Run setup_generate(Command command) {
     };
     command.add_option_function(name, read, description);
   };
-  add_argument("MODEL", "A .gguf file, or any file that exists; without it the demo model inside runs");
+  add_argument(
+      "MODEL",
+      "A .gguf file, any file that exists or synthetic:NAME:TYPE; without it the demo model inside runs");
   add_argument("PROMPT", "The text to continue; - reads it from standard input (default: Once upon a time)");
   add_argument("N", "Tokens to generate at most, as -n");
   add_prompt_ids(command, options->prompt_ids, "Token ids instead of PROMPT: 1,2,3");

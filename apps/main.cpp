@@ -41,8 +41,7 @@ constexpr Row kCommands[] = {
     {"bench", nullptr, "Measure speeds, compare and show them", setup_bench},
     {"completion", nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
-    {nullptr, "bench-generation", "Time the seven configurations of a suite on one model",
-     setup_bench_generation},
+    {nullptr, "bench-generation", "Time the configurations of a suite on one model", setup_bench_generation},
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
 };
 

@@ -129,7 +129,11 @@ Result<DType> kv_type(const ModelOptions& options) {
 
 bool names_a_model(const std::string& argument) {
   std::error_code error;
-  return argument.ends_with(".gguf") || model::is_synthetic(argument) ||
+  const auto begins_with = [&](std::string_view start) { return argument.starts_with(start); };
+  const bool is_one_word = argument.find_first_of(" \t\n") == std::string::npos;
+  const bool looks_like_a_path =
+      is_one_word && (begins_with("/") || begins_with("./") || begins_with("../") || begins_with("~/"));
+  return argument.ends_with(".gguf") || looks_like_a_path || model::is_synthetic(argument) ||
          (!argument.empty() && std::filesystem::exists(argument, error));
 }
 

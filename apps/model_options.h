@@ -42,7 +42,8 @@ Result<std::string> repack_cache_folder(const ModelOptions& options);
 // Of kv::kTypes; kUnavailable for a cache that is not there.
 Result<DType> kv_type(const ModelOptions& options);
 
-// A model on the command line is a file that exists, what is named like one, or a synthetic model.
+// A model on the command line is a file that exists, what is named like one (by its ending, or as one word
+// that begins as a path does), or a synthetic model.
 bool names_a_model(const std::string& argument);
 
 // Opens what model::open_model() does, or the embedded demo model when `path` is empty; a bar on stderr, when

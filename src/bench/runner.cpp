@@ -92,15 +92,17 @@ void keep_least_disturbed(ConfigResult& result, int asked) {
 std::string disturbance(const ConfigResult& result) {
   std::vector<std::string> notes;
   if (result.disturbed_trials > 0) {
-    notes.push_back(fmt::format("{} more {} run: the host disturbed some, the least disturbed count",
-                                result.disturbed_trials,
-                                result.disturbed_trials == 1 ? "trial was" : "trials were"));
+    notes.push_back(fmt::format(
+        "{} more {} run, since the host gave processor time to others (steal) during some; the {} least "
+        "disturbed are used",
+        result.disturbed_trials, result.disturbed_trials == 1 ? "trial was" : "trials were",
+        n_trials(result)));
   }
   double most = 0;
   for (const Trial& trial : result.trials) most = std::max(most, stolen(trial));
   if (most > kDisturbed)
     notes.push_back(
-        fmt::format("the host took up to {:.0f} % of the processors' time from these", 100 * most));
+        fmt::format("of the trials used the host took up to {:.0f} % of the processors' time", 100 * most));
   return join(notes, "; ");
 }
 

@@ -201,6 +201,14 @@ TEST(GenerateCommand, MetricsCsvHoldsTheFiguresOfTheRequest) {
   EXPECT_EQ(serving["n_failed"], 0);
 }
 
+TEST(GenerateCommand, AWordThatBeginsAsAPathDoesIsAModel) {
+  const auto folder = scratch_dir("generate_path");
+  const std::string path = (folder / "nope").string();
+  expect_refusal(generate(path + " hi 4"), 1, path + ": no such file");
+  expect_refusal(generate("./nope-at-all 8"), 1, "./nope-at-all: no such file");
+  text_of("'/ two words' -n 1");
+}
+
 TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
   const std::string model = write_file("random.gguf", TinyModel({}).bytes());
   const auto json = json_of(model + " hello 100 -t 2 --ignore-eos");

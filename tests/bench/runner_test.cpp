@@ -95,7 +95,9 @@ TEST_F(RunnerTest, ThereAreMoreTrialsUntilEnoughAreUndisturbed) {
   EXPECT_EQ(results[0].warmup_runs, 1);
   EXPECT_EQ(results[0].disturbed_trials, 2);
   for (const Trial& trial : results[0].trials) EXPECT_EQ(trial.stolen, 0.0);
-  EXPECT_EQ(results[0].note, "2 more trials were run: the host disturbed some, the least disturbed count");
+  EXPECT_EQ(results[0].note,
+            "2 more trials were run, since the host gave processor time to others (steal) during some; the 3 "
+            "least disturbed are used");
 }
 
 TEST_F(RunnerTest, AHostThatDisturbsAllTrialsIsNamed) {
@@ -106,7 +108,7 @@ TEST_F(RunnerTest, AHostThatDisturbsAllTrialsIsNamed) {
   ASSERT_EQ(again[0].trials.size(), 2u);
   EXPECT_EQ(again[0].disturbed_trials, 2);
   EXPECT_EQ(again[0].trials[0].stolen, 1.0) << "no more than all";
-  EXPECT_NE(again[0].note.find("the host took up to 100 % "), std::string::npos) << again[0].note;
+  EXPECT_NE(again[0].note.find("the host took up to 100 % of"), std::string::npos) << again[0].note;
   options.max_seconds = 1000;
   EXPECT_EQ(run({config(5, 4)}, options)[0].disturbed_trials, 0);
 }

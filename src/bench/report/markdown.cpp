@@ -184,11 +184,10 @@ void add_ceilings_note(std::string& notes, const Column& column, size_t i) {
   if (const auto read = range(&backend::CeilingsNow::read_gb_per_s))
     changes.push_back(fmt::format("memory gave {:.1f} to {:.1f} GB/s", read->first, read->second));
   if (const auto gops = range(&backend::CeilingsNow::gops))
-    changes.push_back(fmt::format("its arithmetic {:.0f} to {:.0f} G/s", gops->first, gops->second));
+    changes.push_back(fmt::format("its arithmetic ran at {:.0f} to {:.0f} G/s", gops->first, gops->second));
   if (changes.empty()) return;
-  notes += fmt::format(
-      "- **{}, {}**: the machine changed meanwhile: {}. Each trial's share is of its own ceilings.\n",
-      column.name, escaped(result.config.key), join(changes, ", "));
+  notes += fmt::format("- **{}, {}**: the machine's speed changed meanwhile: {}.\n", column.name,
+                       escaped(result.config.key), join(changes, ", "));
 }
 
 std::string notes(std::span<const Column> columns) {
@@ -197,7 +196,9 @@ std::string notes(std::span<const Column> columns) {
       "- Medians over trials. End-to-end time is that of the request, sampling and detokenization included; "
       "the length is forced.\n"
       "- Share of the ceiling: the shortest time that the measured read bandwidth and arithmetic peak allow "
-      "for the bytes and operations that the backend counted, over the measured time.\n";
+      "for the bytes and operations that the backend counted, over the measured time. Both are measured "
+      "right before and right after each trial, and its "
+      "share is of those.\n";
   bool partial = false, typical = false;
   for (const Column& column : columns) {
     for (size_t i = 0; i < column.figures.size(); ++i) {
@@ -213,9 +214,8 @@ std::string notes(std::span<const Column> columns) {
   }
   if (typical) {
     notes +=
-        "- In brackets: of what the machine gave in the middle one of the windows that were timed beside "
-        "each "
-        "trial, instead of the best; it may pass 100.\n";
+        "- In brackets: the share of the machine's median speed beside each trial, which is measured in some "
+        "tens of short windows; the first number is of the best of them. The second may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";

@@ -127,7 +127,8 @@ TEST(Markdown, SaysWhereTheMachineChanged) {
   report.results[0].trials[1].ceilings = {60, 301, "int8"};
   EXPECT_NE(
       bench::markdown({&report, 1})
-          .find("- **tiny-1b, short**: the machine changed meanwhile: memory gave 30.0 to 60.0 GB/s. Each"),
+          .find(
+              "- **tiny-1b, short**: the machine's speed changed meanwhile: memory gave 30.0 to 60.0 GB/s."),
       std::string::npos)
       << bench::markdown({&report, 1});
 }
