@@ -44,7 +44,9 @@ void add_run_options(Command command, bench::RunOptions& options) {
   command.add_option("--warmup-runs", options.warmup_runs, "Runs before the timed ones")
       .check(whole_number(1000))
       .show_default();
-  command.add_option("--trials", options.trials, "Timed runs of each configuration")
+  command
+      .add_option("--trials", options.trials,
+                  "Timed runs of each configuration; up to twice as many where others take processor time")
       .check(whole_number_from(1, 1000))
       .show_default()
       .value_name("N");

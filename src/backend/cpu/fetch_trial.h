@@ -20,8 +20,6 @@ class FetchTrial {
   int64_t fetch_ahead() const { return (is_on_trial() ? tries_fetching() : fetches_) ? kAhead : 0; }
   // How long that loop took, for so many bytes of weights (more than none).
   void took(std::chrono::nanoseconds time, uint64_t bytes);
-  // Of the last trial; before, false.
-  bool fetches() const { return fetches_; }
 
  private:
   bool is_on_trial() const { return loop_ < kLoopsOfTrial; }
@@ -29,8 +27,8 @@ class FetchTrial {
   // layer do, each has as many turns of either.
   bool tries_fetching() const { return __builtin_parity(static_cast<unsigned>(loop_)) != 0; }
 
-  int loop_ = 0;  // since the trial's first
-  bool fetches_ = false;
+  int loop_ = 0;                                                           // since the trial's first
+  bool fetches_ = false;                                                   // as the last trial says
   std::array<std::array<double, kLoopsOfTrial / 2>, 2> ns_per_byte_ = {};  // without, with
 };
 

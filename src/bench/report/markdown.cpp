@@ -196,9 +196,8 @@ std::string notes(std::span<const Column> columns) {
       "- Medians over trials. End-to-end time is that of the request, sampling and detokenization included; "
       "the length is forced.\n"
       "- Share of the ceiling: the shortest time that the measured read bandwidth and arithmetic peak allow "
-      "for the bytes and operations that the backend counted, over the measured time. Both are measured "
-      "right before and right after each trial, and its "
-      "share is of those.\n";
+      "for the bytes and operations that the backend counted, over the measured time. What was measured "
+      "right before and right after a trial holds for it.\n";
   bool partial = false, typical = false;
   for (const Column& column : columns) {
     for (size_t i = 0; i < column.figures.size(); ++i) {
