@@ -4,6 +4,7 @@
 
 #include "base/environment.h"
 #include "base/text.h"
+#include "tensor/quant_blocks.h"
 
 namespace inferno::backend {
 namespace {
@@ -27,6 +28,19 @@ std::string list(const std::vector<const CpuIsa*>& isas) {
   std::string names;
   for (const CpuIsa* isa : isas) names += (names.empty() ? "" : ", ") + std::string(isa->name);
   return names;
+}
+
+// Of a product that takes XForm::kInt8, the rows of activations from `row` on.
+kernels::PanelMatmulParams rows_from(kernels::PanelMatmulParams p, int64_t row) {
+  const int64_t elements = row * p.k;
+  const int64_t blocks = elements / kBlock32;
+  const kernels::QuantizedRows& q = p.quantized;
+  p.n -= row;
+  p.x += elements;
+  p.quantized = {q.q + elements,      q.scale + blocks, q.sum + blocks,
+                 q.half + 2 * blocks, q.total + blocks, q.half_total + 2 * blocks};
+  p.y += row * p.m;
+  return p;
 }
 
 }  // namespace
@@ -60,6 +74,18 @@ Result<const CpuIsa*> chosen_isa() {
 
 CpuKernels kernels_of(const CpuIsa& isa) {
   return isa.table(isa.extends == nullptr ? CpuKernels{} : kernels_of(*isa.extends));
+}
+
+void multiply_rows(const kernels::PanelMatmul& kernel, const kernels::PanelMatmulParams& params) {
+  const int64_t in_tiles =
+      kernel.multiply_tiles == nullptr ? 0 : params.n / kernels::kMatrixTileRows * kernels::kMatrixTileRows;
+  if (in_tiles > 0) {
+    kernels::PanelMatmulParams tiles = params;
+    tiles.n = in_tiles;
+    kernel.multiply_tiles(tiles);
+  }
+  if (in_tiles == 0) return kernel.multiply(params);
+  if (in_tiles < params.n) kernel.multiply(rows_from(params, in_tiles));
 }
 
 }  // namespace inferno::backend

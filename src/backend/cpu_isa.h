@@ -27,4 +27,7 @@ Result<const CpuIsa*> chosen_isa();
 // Its function table, filled up from the ISAs that it extends. `isa` is one of available_isas().
 CpuKernels kernels_of(const CpuIsa& isa);
 
+// What one thread does of a product: kernel.multiply() and, of as many rows as it takes, multiply_tiles().
+void multiply_rows(const kernels::PanelMatmul& kernel, const kernels::PanelMatmulParams& params);
+
 }  // namespace inferno::backend

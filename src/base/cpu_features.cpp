@@ -4,6 +4,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -16,6 +18,14 @@ constexpr bool bit(uint64_t word, int index) {
 }
 
 #if defined(__x86_64__)
+constexpr int kTileDataState = 18;  // a bit of XCR0
+
+// Whether this process may use AMX's tiles from now on.
+bool ask_for_tiles() {
+  constexpr int kArchReqXcompPerm = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h
+  return ::syscall(SYS_arch_prctl, kArchReqXcompPerm, kTileDataState) == 0;
+}
+
 CpuidRegisters read_cpuid() {
   CpuidRegisters registers;
   uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -34,6 +44,8 @@ CpuidRegisters read_cpuid() {
     uint32_t low = 0, high = 0;
     asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));  // its intrinsic needs a compiler flag
     registers.xcr0 = uint64_t{high} << 32 | low;
+    if (bit(registers.xcr0, kTileDataState) && !ask_for_tiles())
+      registers.xcr0 &= ~(uint64_t{1} << kTileDataState);
   }
   return registers;
 }
@@ -68,6 +80,7 @@ CpuFeatures x86_features(const CpuidRegisters& r) {
   constexpr uint64_t kYmmState = 0x06;  // XMM and upper halves of YMM
   constexpr uint64_t kZmmState = 0xe6;  // besides: mask registers, upper halves of ZMM, ZMM16 to 31
   const bool ymm = (r.xcr0 & kYmmState) == kYmmState && bit(r.leaf1_ecx, 28);
+  constexpr uint64_t kTileState = 0x60000;  // the configuration of AMX's tiles, and their data
   const bool zmm = ymm && (r.xcr0 & kZmmState) == kZmmState && bit(r.leaf7_ebx, 16);
   add("fma", ymm && bit(r.leaf1_ecx, 12));
   add("f16c", ymm && bit(r.leaf1_ecx, 29));
@@ -80,6 +93,10 @@ CpuFeatures x86_features(const CpuidRegisters& r) {
   add("avx512_vnni", zmm && bit(r.leaf7_ecx, 11));
   add("avx512_bf16", zmm && bit(r.leaf7_1_eax, 5));
   add("avx512_fp16", zmm && bit(r.leaf7_edx, 23));
+  const bool tiles = (r.xcr0 & kTileState) == kTileState && bit(r.leaf7_edx, 24);
+  add("amx_tile", tiles);
+  add("amx_bf16", tiles && bit(r.leaf7_edx, 22));
+  add("amx_int8", tiles && bit(r.leaf7_edx, 25));
   return CpuFeatures(std::move(names));
 }
 

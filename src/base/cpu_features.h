@@ -8,7 +8,8 @@
 
 namespace inferno {
 
-// x86: avx2 fma f16c avx_vnni avx512f avx512bw avx512vl avx512dq avx512_vnni avx512_bf16 avx512_fp16.
+// x86: avx2 fma f16c avx_vnni avx512f avx512bw avx512vl avx512dq avx512_vnni avx512_bf16 avx512_fp16 amx_tile
+// amx_bf16 amx_int8.
 // arm64: asimd fphp asimdhp asimddp i8mm bf16.
 class CpuFeatures {
  public:
@@ -22,7 +23,9 @@ class CpuFeatures {
   std::vector<std::string_view> names_;
 };
 
-// Of the machine that this runs on; empty on other architectures.
+// Of the machine that this runs on; empty on other architectures. Linux hands out the data of AMX's tiles on
+// request alone (Documentation/arch/x86/xstate.rst): the first call asks for it, for all threads of the
+// process.
 const CpuFeatures& cpu_features();
 
 // What cpuid says (Intel SDM volume 2A; AMD APM volume 3 has the same) and, in xcr0, which registers the

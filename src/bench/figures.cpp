@@ -178,7 +178,7 @@ std::optional<OfCeiling> of_ceiling(const metrics::Cost& cost, double measured_s
   std::optional<double> arithmetic_s;
   if (limits.read_gb_per_s) memory_s = static_cast<double>(cost.bytes()) / (*limits.read_gb_per_s * 1e9);
   const bool in_floats =
-      limits.gops && limits.fp32_gops && limits.arithmetic == "int8" && cost.attention_flops > 0;
+      limits.gops && limits.fp32_gops && limits.arithmetic != "fp32" && cost.attention_flops > 0;
   if (in_floats) {
     arithmetic_s = static_cast<double>(cost.flops - cost.attention_flops) / (*limits.gops * 1e9) +
                    static_cast<double>(cost.attention_flops) / (*limits.fp32_gops * 1e9);

@@ -44,7 +44,7 @@ enum class Bound { kMemory, kArithmetic };
 std::string_view name(Bound bound);  // "memory", "arithmetic"
 
 // A measured time against the shortest possible: the longer of bytes / read bandwidth and operations / peak;
-// where weights are quantized, those of attention at the peak of fp32.
+// those of attention at the peak of fp32.
 struct OfCeiling {
   double pct = 0;  // 100 * shortest / measured
   Bound bound = Bound::kMemory;

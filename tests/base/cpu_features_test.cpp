@@ -10,7 +10,7 @@
 namespace inferno {
 namespace {
 
-constexpr uint64_t kAllRegisters = 0xe7;  // XCR0 where the system saves everything up to ZMM31
+constexpr uint64_t kAllRegisters = 0x600e7;  // XCR0 where the system saves everything up to the tiles
 
 // A processor with all that we know of.
 CpuidRegisters everything() {
@@ -23,10 +23,10 @@ CpuidRegisters everything() {
 }
 
 TEST(CpuFeatures, EachBitOfX86HasItsName) {
-  EXPECT_EQ(
-      x86_features(everything()).names(),
-      (std::vector<std::string_view>{"fma", "f16c", "avx2", "avx_vnni", "avx512f", "avx512dq", "avx512bw",
-                                     "avx512vl", "avx512_vnni", "avx512_bf16", "avx512_fp16"}));
+  EXPECT_EQ(x86_features(everything()).names(),
+            (std::vector<std::string_view>{"fma", "f16c", "avx2", "avx_vnni", "avx512f", "avx512dq",
+                                           "avx512bw", "avx512vl", "avx512_vnni", "avx512_bf16",
+                                           "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8"}));
   struct Case {
     const char* name;
     uint32_t CpuidRegisters::*word;
@@ -40,13 +40,15 @@ TEST(CpuFeatures, EachBitOfX86HasItsName) {
                         {"avx512vl", &CpuidRegisters::leaf7_ebx, 31},
                         {"avx512_vnni", &CpuidRegisters::leaf7_ecx, 11},
                         {"avx512_fp16", &CpuidRegisters::leaf7_edx, 23},
+                        {"amx_bf16", &CpuidRegisters::leaf7_edx, 22},
+                        {"amx_int8", &CpuidRegisters::leaf7_edx, 25},
                         {"avx_vnni", &CpuidRegisters::leaf7_1_eax, 4},
                         {"avx512_bf16", &CpuidRegisters::leaf7_1_eax, 5}}) {
     CpuidRegisters without = everything();
     without.*c.word &= ~(1u << c.bit);
     const CpuFeatures features = x86_features(without);
     EXPECT_FALSE(features.has(c.name)) << c.name;
-    EXPECT_EQ(features.names().size(), 10u) << c.name;
+    EXPECT_EQ(features.names().size(), 13u) << c.name;
   }
 }
 
@@ -61,11 +63,23 @@ TEST(CpuFeatures, RegistersThatTheSystemDoesNotSaveAreNotUsed) {
   }
   registers.xcr0 = kAllRegisters & ~uint64_t{0x20};  // no mask registers
   EXPECT_FALSE(x86_features(registers).has("avx512f"));
+  registers.xcr0 = kAllRegisters & ~uint64_t{0x40000};  // no tiles' data
+  for (const char* name : {"amx_tile", "amx_bf16", "amx_int8"})
+    EXPECT_FALSE(x86_features(registers).has(name));
+  EXPECT_TRUE(x86_features(registers).has("avx512_fp16"));
+}
+
+TEST(CpuFeatures, NothingOfAmxWithoutTiles) {
+  CpuidRegisters registers = everything();
+  registers.leaf7_edx &= ~(1u << 24);
+  for (const char* name : {"amx_tile", "amx_bf16", "amx_int8"})
+    EXPECT_FALSE(x86_features(registers).has(name));
 }
 
 TEST(CpuFeatures, NothingOfAvx512WithoutItsFoundation) {
   CpuidRegisters registers = everything();
   registers.leaf7_ebx &= ~(1u << 16);
+  registers.leaf7_edx &= ~(1u << 24);  // no tiles either
   EXPECT_EQ(x86_features(registers).names(),
             (std::vector<std::string_view>{"fma", "f16c", "avx2", "avx_vnni"}));
 }

@@ -82,13 +82,15 @@ TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
   EXPECT_FALSE(bench::limits({}, 2, "Q8_0").read_gb_per_s);
 }
 
-TEST(OfCeiling, AttentionBesideInt8ProductsIsComputedInFp32) {
+TEST(OfCeiling, AttentionIsComputedInFp32WhateverTheProductsAre) {
   const metrics::Cost cost{.flops = 600'000'000, .attention_flops = 300'000'000};
   bench::Limits limits{.gops = 300, .arithmetic = "int8", .fp32_gops = 100};
   const auto of = bench::of_ceiling(cost, 0.010, limits);  // 1 ms and 3 ms
   EXPECT_DOUBLE_EQ(of->pct, 40);
   EXPECT_EQ(of->ceiling, "300.0 G int8/s, attention 100.0 G fp32/s");
-  limits.arithmetic = "fp16";
+  limits.arithmetic = "bf16";
+  EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 40);
+  limits.arithmetic = "fp32";
   EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 20);
   limits = {.gops = 300, .arithmetic = "int8"};
   EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 20);

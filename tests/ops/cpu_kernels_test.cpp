@@ -16,6 +16,7 @@
 #include "kernels/reference/reference.h"
 #include "support/canary.h"
 #include "support/random.h"
+#include "tensor/half.h"
 
 namespace inferno::test {
 namespace {
@@ -71,6 +72,35 @@ class CpuKernelsTest : public testing::TestWithParam<const CpuIsa*> {
  protected:
   CpuKernels kernels() const { return backend::kernels_of(*GetParam()); }
 };
+
+TEST_P(CpuKernelsTest, PartsOfBf16SumUpToTheirNumber) {
+  const CpuKernels cpu = kernels();
+  if (cpu.split == nullptr) return;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = {0.0f,        -0.0f,       1.0f,
+                          -3.1415927f, 16777215.0f, std::numeric_limits<float>::max(),
+                          infinity,    -infinity,   std::nanf("")};
+  Random random(5);
+  while (x.size() < 77) x.push_back(static_cast<float>(random.uniform(-1e3, 1e3)));
+  const auto n = static_cast<int64_t>(x.size());
+  for (const int64_t length : {int64_t{1}, int64_t{16}, n}) {
+    const int64_t stride = length + 3;
+    Guarded<uint16_t> parts(2 * stride + length);
+    cpu.split(x.data(), length, {parts.data(), stride});
+    parts.expect_canaries_alive();
+    for (int64_t i = 0; i < length; ++i) {
+      double sum = 0.0;
+      for (int part = 0; part < 3; ++part)
+        sum += static_cast<double>(bf16_to_f32(parts.data()[part * stride + i]));
+      const auto number = static_cast<double>(x[static_cast<size_t>(i)]);
+      if (std::isnan(number)) {
+        EXPECT_TRUE(std::isnan(sum));
+      } else {
+        EXPECT_EQ(sum, number) << i;
+      }
+    }
+  }
+}
 
 TEST_P(CpuKernelsTest, ReadAllReadsEveryByteAsTheReferenceDoes) {
   Random random(11);

@@ -42,7 +42,7 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   std::vector<float> scale;
   std::vector<int32_t> sum, half;
   std::vector<float> total, half_total;
-  if (kernel.quantizes_x) {
+  if (kernel.x_form == kernels::XForm::kInt8) {
     q.resize(static_cast<size_t>(p.n * p.k));
     scale.resize(q.size() / 32);
     sum.resize(q.size() / 32);
@@ -52,16 +52,22 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   }
   const kernels::QuantizedRows quantized = {q.data(),    scale.data(), sum.data(),
                                             half.data(), total.data(), half_total.data()};
-  if (kernel.quantizes_x) cpu.quantize(p.x, p.n, p.k, quantized);
+  if (kernel.x_form == kernels::XForm::kInt8) cpu.quantize(p.x, p.n, p.k, quantized);
+  std::vector<uint16_t> parts;
+  if (kernel.x_form == kernels::XForm::kBf16Parts) {
+    parts.resize(static_cast<size_t>(3 * p.n * p.k));
+    cpu.split(p.x, p.n * p.k, {parts.data(), p.n * p.k});
+  }
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
   kernels::PanelMatmulParams params = {
-      bytes_of(panels), p.bias, p.x, quantized, p.y, p.n, p.m, p.k, 0, n_panels, bytes_of(scratch)};
-  kernel.multiply(params);
+      bytes_of(panels), p.bias,           p.x, quantized, {parts.data(), p.n * p.k}, p.y, p.n, p.m, p.k, 0,
+      n_panels,         bytes_of(scratch)};
+  backend::multiply_rows(kernel, params);
   const std::vector<float> y(p.y, p.y + p.n * p.m);
   std::fill_n(p.y, p.n * p.m, -1.0f);
   params.next = bytes_of(panels);
   params.fetch_ahead = 192;
-  kernel.multiply(params);
+  backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits when fetching ahead";
 }
 
@@ -109,7 +115,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   const auto with_cpu = [cpu](auto fn) { return [cpu, fn](const auto& p) { fn(cpu, p); }; };
   // Activations are rounded to 8 bits for quantized weights.
   const auto matmul_error = [cpu](DType dtype) {
-    return cpu.matmul[static_cast<size_t>(dtype)].quantizes_x ? 3e-6 : 1e-13;
+    return cpu.matmul[static_cast<size_t>(dtype)].x_form == kernels::XForm::kInt8 ? 3e-6 : 1e-13;
   };
   return {isa.name,
           reference::embed,

@@ -135,13 +135,31 @@ TEST_P(MatmulTest, AnOutputDependsOnItsOwnRowsAlone) {
   }
 }
 
+// Whole tiles of 16 rows and what is left over, and rows of weights that are multiplied in several chunks.
+TEST_P(MatmulTest, ManyRowsAreAsOneByOne) {
+  for (const DType dtype : weight_types()) {
+    const int64_t block = traits(dtype).block_elems;
+    const int64_t k = block == 1 ? 1101 : block == 32 ? 1120 : 1280;
+    for (const int64_t n : {16, 40, 49}) {
+      const MatmulCase c(dtype, n, 83, k, n == 49);
+      SCOPED_TRACE(c.describe());
+      const std::vector<float> all = c.run(ops());
+      for (const int64_t row : {int64_t{0}, int64_t{15}, n - 9, n - 1}) {
+        const auto first = all.begin() + row * c.m;
+        EXPECT_TRUE(same_bits(c.run(ops(), row, 1, 0, c.m), std::vector<float>(first, first + c.m)))
+            << "row " << row;
+      }
+    }
+  }
+}
+
 TEST_P(MatmulTest, NothingIsWrittenForNoRows) {
   MatmulCase(DType::kF32, 0, 5, 7, true).run(ops());
   MatmulCase(DType::kQ8_0, 3, 0, 32, false).run(ops());
 }
 
 TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {
-  for (const DType dtype : {DType::kF32, DType::kQ8_0, DType::kQ6_K}) {
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ6_K}) {
     MatmulCase c(dtype, 3, 9, 256, false);
     SCOPED_TRACE(c.describe());
     const std::vector<float> clean = c.run(ops());

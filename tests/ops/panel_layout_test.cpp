@@ -77,8 +77,9 @@ TEST(PanelLayout, OfEveryIsaIsThatOfItsVersion) {
       {"generic", 1079777922007156104u},      {"avx2", 17239502036713520071u},
       {"avx_vnni", 14038541004667080959u},    {"avx512", 17789610206225778106u},
       {"avx512_vnni", 15911495105829709634u}, {"avx512_bf16", 15911495105829709634u},
-      {"avx512_fp16", 15911495105829709634u}, {"neon", 1079777922007156104u},
-      {"neon_dotprod", 1079777922007156104u}, {"neon_i8mm", 1512337486748858429u},
+      {"avx512_fp16", 15911495105829709634u}, {"amx", 13333618216891702465u},
+      {"neon", 1079777922007156104u},         {"neon_dotprod", 1079777922007156104u},
+      {"neon_i8mm", 1512337486748858429u},
   };
   ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
   for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) {

@@ -6,11 +6,11 @@
 #include <span>
 
 #include "backend/cost.h"
+#include "backend/cpu/activation_buffer.h"
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_weight.h"
 #include "backend/cpu/fetch_trial.h"
 #include "backend/cpu/head_screen.h"
-#include "backend/cpu/quantized_buffer.h"
 #include "backend/cpu/rows_left.h"
 #include "backend/host_backend.h"
 #include "base/cpu_topology.h"
@@ -47,11 +47,11 @@ struct Product {
 };
 const Weight kNoBias;
 
-// The rows that products multiply; `quantized` holds them in 8 bits where a product wants that.
+// The rows that products multiply; `formed` holds them in the other forms that a product takes.
 struct Activations {
   const float* x;
   int64_t n;
-  const QuantizedBuffer& quantized;
+  const ActivationBuffer& formed;
 };
 
 class CpuBackend final : public HostBackend {
@@ -103,8 +103,8 @@ class CpuBackend final : public HostBackend {
     const int64_t n = a.x.shape[0];
     if (!reserve(n)) return;
     const Product product = {&a.w, &a.bias, a.y.as<float>()};
-    quantize_for({&product, 1}, a.x.as<float>(), n);
-    multiply_all({&product, 1}, {a.x.as<float>(), n, quantized_}, [](size_t, int64_t, int64_t) {});
+    form_for({&product, 1}, a.x.as<float>(), n);
+    multiply_all({&product, 1}, {a.x.as<float>(), n, formed_}, [](size_t, int64_t, int64_t) {});
   }
 
   void do_rms_norm(const RmsNormArgs& a) override {
@@ -156,8 +156,8 @@ class CpuBackend final : public HostBackend {
                                  Product{&a.wk, &a.bk, a.k.as<float>()},
                                  Product{&a.wv, &a.bv, a.v.as<float>()}};
     const int64_t n = a.x.shape[0];
-    norm_and_quantize(products, a.norm, a.eps, a.x, a.normed);
-    const Activations normed = {a.normed.as<float>(), n, quantized_};
+    norm_and_form(products, a.norm, a.eps, a.x, a.normed);
+    const Activations normed = {a.normed.as<float>(), n, formed_};
     const int64_t n_kv_heads = a.kv.n_kv_heads;
     if (n >= kSharedRows) {
       multiply(products, normed);
@@ -180,8 +180,8 @@ class CpuBackend final : public HostBackend {
     if (!status_) return;
     const int64_t n = a.x.shape[0];
     const Product product = {&a.wo, &a.bias, a.scratch.as<float>()};
-    quantize_for({&product, 1}, a.attended.as<float>(), n);
-    multiply_and_add(product, {a.attended.as<float>(), n, quantized_}, a.post_norm, a.eps, a.x);
+    form_for({&product, 1}, a.attended.as<float>(), n);
+    multiply_and_add(product, {a.attended.as<float>(), n, formed_}, a.post_norm, a.eps, a.x);
   }
 
   void do_mlp_step(const MlpArgs& a) override {
@@ -190,18 +190,17 @@ class CpuBackend final : public HostBackend {
     const int64_t hidden = a.w_gate.rows;
     const std::array gate_up = {Product{&a.w_gate, &kNoBias, a.gate.as<float>()},
                                 Product{&a.w_up, &kNoBias, a.up.as<float>()}};
-    norm_and_quantize(gate_up, a.norm, a.eps, a.x, a.normed);
+    norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
-    const bool quantizes_gate = quantizes({&down, 1});
-    if (quantizes_gate) status_ = activated_.reserve(n * hidden, *this);
+    status_ = activated_.reserve(n * hidden, splits_, *this);
     if (!status_) return;
     // Of n elements from number `first` on.
     const auto activate = [&](int64_t first, int64_t n_elements) {
       float* gate = a.gate.as<float>() + first;
       kernels_.act_mul({gate, a.up.as<float>() + first, gate, n_elements, a.activation});
-      if (quantizes_gate) kernels_.quantize(gate, 1, n_elements, activated_.from(first));
+      form({&down, 1}, gate, 1, n_elements, activated_, first);
     };
-    const Activations normed = {a.normed.as<float>(), n, quantized_};
+    const Activations normed = {a.normed.as<float>(), n, formed_};
     if (n >= kSharedRows) {
       multiply(gate_up, normed);
       for_row_blocks(n, [&](int64_t row, int64_t n_rows) { activate(row * hidden, n_rows * hidden); });
@@ -229,8 +228,8 @@ class CpuBackend final : public HostBackend {
     const bool screened = screen != nullptr && n <= kScreenedRows && screening_.is_due();
     const Product coarse = {screened ? &screen->coarse : &a.head, &kNoBias, head.y};
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
-    norm_and_quantize(std::array{head, coarse}, a.norm, a.eps, a.rows, a.rows);
-    const Activations x = {a.rows.as<float>(), n, quantized_};
+    norm_and_form(std::array{head, coarse}, a.norm, a.eps, a.rows, a.rows);
+    const Activations x = {a.rows.as<float>(), n, formed_};
     if (screened) return multiply_screened(a, head, coarse, *screen, x);
     multiply({&head, 1}, x);
     if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
@@ -249,6 +248,7 @@ class CpuBackend final : public HostBackend {
     }
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
+    splits_ = splits_ || matrix->kernel.x_form == kernels::XForm::kBf16Parts;
     return weight;
   }
 
@@ -297,28 +297,34 @@ class CpuBackend final : public HostBackend {
     append_rows({a.k, a.v, a.kv, a.batch}, row, n, head_begin, head_end);
   }
 
-  static bool quantizes(std::span<const Product> products) {
+  static bool any_takes(std::span<const Product> products, kernels::XForm x_form) {
     return std::any_of(products.begin(), products.end(),
-                       [](const Product& p) { return matrix_of(*p.w).kernel.quantizes_x; });
+                       [&](const Product& p) { return matrix_of(*p.w).kernel.x_form == x_form; });
   }
 
-  void quantize_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
-    if (!quantizes(products)) return;
+  // Rows of k elements in the forms that the products take, into `to` from an element on.
+  void form(std::span<const Product> products, const float* x, int64_t n, int64_t k,
+            const ActivationBuffer& to, int64_t element) const {
+    if (any_takes(products, kernels::XForm::kInt8)) kernels_.quantize(x, n, k, to.quantized_from(element));
+    if (any_takes(products, kernels::XForm::kBf16Parts)) kernels_.split(x, n * k, to.split_from(element));
+  }
+
+  void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
     const int64_t k = products.front().w->cols;
-    kernels_.quantize(x + row * k, n, k, quantized_.from(row * k));
+    form(products, x + row * k, n, k, formed_, row * k);
   }
 
-  void quantize_for(std::span<const Product> products, const float* x, int64_t n) {
-    for_row_blocks(n, [&](int64_t row, int64_t n_rows) { quantize_rows(products, x, row, n_rows); });
+  void form_for(std::span<const Product> products, const float* x, int64_t n) {
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) { form_rows(products, x, row, n_rows); });
   }
 
-  void norm_and_quantize(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
-                         const Tensor& normed) {
+  void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
+                     const Tensor& normed) {
     const int64_t dim = x.cols();
     for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
       kernels_.rms_norm(
           {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
-      quantize_rows(products, normed.as<float>(), row, n);
+      form_rows(products, normed.as<float>(), row, n);
     });
   }
 
@@ -348,7 +354,8 @@ class CpuBackend final : public HostBackend {
   // The product with the LM head, as far as it can have the highest logits.
   void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
                          const HeadScreen& screen, const Activations& x) {
-    screening_.begin(screen, x.x, x.quantized.from(0), quantizes({&head, 1}), x.n);
+    screening_.begin(screen, x.x, x.formed.quantized_from(0), any_takes({&head, 1}, kernels::XForm::kInt8),
+                     x.n);
     multiply({&coarse, 1}, x,
              [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
     const int64_t panels_per_group = screen.group_rows / rows_of_panel(a.head);
@@ -454,7 +461,7 @@ class CpuBackend final : public HostBackend {
   // Of the type of these products' weights; nullptr where nothing is to be won.
   FetchTrial* fetch_trial(std::span<const Product> products, int64_t n) {
     const Weight& w = *products.front().w;
-    if (n > kernels::kStreamedRows || !matrix_of(w).kernel.quantizes_x) return nullptr;
+    if (n > kernels::kStreamedRows || matrix_of(w).kernel.x_form != kernels::XForm::kInt8) return nullptr;
     if (weight_bytes(products) < kFetchedBytes) return nullptr;
     return &fetch_trials_[static_cast<size_t>(w.dtype)];
   }
@@ -481,9 +488,22 @@ class CpuBackend final : public HostBackend {
       multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
       return;
     }
-    m.kernel.multiply({m.panels.get(), vector_of(*p.bias), x.x, x.quantized.from(0), p.y, x.n, p.w->rows,
-                       p.w->cols, begin, end,
-                       static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetch_ahead});
+    const kernels::PanelMatmulParams params = {
+        m.panels.get(),
+        vector_of(*p.bias),
+        x.x,
+        x.formed.quantized_from(0),
+        x.formed.split_from(0),
+        p.y,
+        x.n,
+        p.w->rows,
+        p.w->cols,
+        begin,
+        end,
+        static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_,
+        next,
+        fetch_ahead};
+    multiply_rows(m.kernel, params);
   }
 
   // Rows of weights by the definition.
@@ -508,10 +528,10 @@ class CpuBackend final : public HostBackend {
     return {};
   }
 
-  // Room for n rows of the widest matrix, quantized. Where there is none, the steps up to the end of this
-  // forward pass do nothing, and that says so.
+  // Room for n rows of the widest matrix, in other forms. Where there is none, the steps up to the end of
+  // this forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
-    if (status_) status_ = quantized_.reserve(n * max_cols_, *this);
+    if (status_) status_ = formed_.reserve(n * max_cols_, splits_, *this);
     return status_.ok();
   }
 
@@ -524,10 +544,11 @@ class CpuBackend final : public HostBackend {
   CpuAttention attention_{kernels_, team_, *this};
   int64_t max_cols_ = 0;
   Buffer scratch_;
-  int64_t scratch_bytes_ = 0;  // of a thread
-  QuantizedBuffer quantized_;  // what the products under way multiply
-  QuantizedBuffer activated_;  // what gate and up come to, made while they still multiply the other
-  RowsLeft rows_left_;         // of the products under way
+  int64_t scratch_bytes_ = 0;   // of a thread
+  bool splits_ = false;         // whether some product takes parts of bfloat16
+  ActivationBuffer formed_;     // what the products under way multiply
+  ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
+  RowsLeft rows_left_;          // of the products under way
   HeadScreening screening_{kernels_};
   std::array<FetchTrial, kernels::kDTypeIds> fetch_trials_;  // by DType
   Status status_;                                            // of the forward pass under way

@@ -20,17 +20,32 @@ struct QuantizedRows {
   float* half_total;  // (n, k / 16): the same of each half block
 };
 
+// Rows of activations as sums of three bfloat16, whose products with bfloat16 are exact: x = sum of the
+// parts, but that what is left of x below 2^-126 may be missing. Part i of element j is at parts[i * stride +
+// j].
+struct SplitRows {
+  uint16_t* parts;
+  int64_t stride;
+};
+
+// What a product takes x as.
+enum class XForm : uint8_t { kFloat, kInt8, kBf16Parts };
+
 // Up to so many rows of activations a product is as fast as memory gives the weights, which it reads as one
 // stream.
 constexpr int64_t kStreamedRows = 3;
+
+// Rows of activations in a tile of those ISAs that have registers for matrices.
+constexpr int64_t kMatrixTileRows = 16;
 
 // y[r, i] = sum over j of w[i, j] * x[r, j] (+ bias[i]) for the weight rows of some panels. Sums go through j
 // in blocks of 32, in order, whatever n and the panels asked for are.
 struct PanelMatmulParams {
   const uint8_t* panels;    // (ceil(m / panel rows), panel_bytes(k)); 64-byte aligned
   const float* bias;        // (m) or nullptr
-  const float* x;           // (n, k): read by types that do not quantize activations
-  QuantizedRows quantized;  // read by those that do
+  const float* x;           // (n, k): read by products that take XForm::kFloat
+  QuantizedRows quantized;  // by those that take kInt8
+  SplitRows split;          // by those that take kBf16Parts
   float* y;                 // (n, m)
   int64_t n, m, k;
   int64_t panel_begin, panel_end;
@@ -54,13 +69,16 @@ constexpr int kPanelLayoutVersion = 2;
 // of a vector is an output. The layout is the ISA's own.
 struct PanelMatmul {
   int64_t rows = 0;  // of a panel; 0: the type is left to kernels/reference
-  bool quantizes_x = false;
+  XForm x_form = XForm::kFloat;
   int64_t (*panel_bytes)(int64_t k) = nullptr;    // a multiple of 64
   int64_t (*scratch_bytes)(int64_t k) = nullptr;  // may be 0
   // One panel of n_rows rows of weights as they lie in a file, `stride` bytes apart; rows that are missing
   // are zeros.
   void (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;
   void (*multiply)(const PanelMatmulParams& p) = nullptr;
+  // Of XForm::kInt8, or nullptr: the same, bit for bit, but faster, where n is a multiple of kMatrixTileRows.
+  // For no other n.
+  void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
 };
 
 // Of each group of an LM head's rows, CpuKernels::logit_group of them, the last one maybe fewer:

@@ -21,18 +21,14 @@ inline int64_t no_scratch(int64_t) {
 
 template <class V, class Element>
 PanelMatmul float_panels() {
-  return {V::kLanes,
-          false,
-          float_panel_bytes<V, Element>,
-          no_scratch,
-          pack_float<V, Element>,
-          multiply_float<V, Element>};
+  return {V::kLanes,  XForm::kFloat,          float_panel_bytes<V, Element>,
+          no_scratch, pack_float<V, Element>, multiply_float<V, Element>};
 }
 
 template <class V, class Format>
 PanelMatmul packed_panels() {
   using Product = PackedProduct<V, Format>;
-  return {V::kLanes,        true, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
+  return {V::kLanes,        XForm::kInt8, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
           Product::multiply};
 }
 
@@ -60,7 +56,8 @@ void fill_simple_quants(CpuKernels* table) {
     table->matmul[static_cast<int>(dtype)] = kernel;
   };
   using Q8_0 = PanelQ8_0<V>;
-  set(DType::kQ8_0, {V::kLanes, true, Q8_0::panel_bytes, no_scratch, Q8_0::pack, multiply_bytes<V, Q8_0>});
+  set(DType::kQ8_0,
+      {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, no_scratch, Q8_0::pack, multiply_bytes<V, Q8_0>});
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());
   set(DType::kQ5_0, packed_panels<V, PanelQ5_0<V>>());

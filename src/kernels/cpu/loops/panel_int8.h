@@ -205,11 +205,11 @@ void multiply_bytes(const PanelMatmulParams& p) {
 
 // What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
 // float32 scales and, where there are, minimums: (nb, groups, rows).
-template <class V, int kGroupElements, bool kMin>
+template <class V, int kGroupElements, bool kMin, int kStoredOffset = kMin ? 0 : stored_offset<V>(128)>
 struct Unpacked {
   static constexpr int kGroup = kGroupElements;
   static constexpr bool kHasMin = kMin;
-  static constexpr int kOffset = kMin ? 0 : stored_offset<V>(128);
+  static constexpr int kOffset = kStoredOffset;
   static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
   static constexpr int64_t kGroups = kBlock / kGroup;
 

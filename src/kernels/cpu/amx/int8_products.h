@@ -1,0 +1,201 @@
+// Products of quantized weights and activations in 8 bits, 16 rows of activations at a time: what
+// ../loops/panel_int8.h computes with dot products of vectors, bit for bit, with products of tiles.
+//
+// A tile's sums are of one group of 32 (or 16) elements, since each has scales of its own. They leave the
+// tile through memory, where vectors take them up, scale them and add them to the outputs, which stay in
+// registers. While one group is scaled, tiles multiply another. What that reaches and what limits it:
+// docs/decisions/001-q8_0-kernel.md.
+#pragma once
+
+#include "kernels/cpu/amx/tiles.h"
+#include "kernels/cpu/avx512_vnni/vector.h"
+#include "kernels/cpu/loops/panel_int8.h"
+
+namespace inferno::kernels {
+namespace {
+
+// Panels that are unpacked at once, and then share what is prepared of the activations.
+constexpr int kUnpackedPanels = 4;
+// Blocks of 32 whose products with 16 rows follow each other: their weights stay in the first-level cache.
+constexpr int64_t kChunkBlocks = 32;
+
+// rows[r][0 .. n), stride floats apart, as columns: to[i][r]. n is at most 16.
+inline void transpose_rows(const float* rows, int64_t stride, int64_t n, float* to) {
+  const auto mask = static_cast<__mmask16>((1u << n) - 1u);
+  __m512 a[16];
+  __m512 b[16];
+#pragma GCC unroll 16
+  for (int r = 0; r < 16; ++r) a[r] = _mm512_maskz_loadu_ps(mask, rows + r * stride);
+#pragma GCC unroll 8
+  for (int r = 0; r < 16; r += 2) {
+    b[r] = _mm512_unpacklo_ps(a[r], a[r + 1]);
+    b[r + 1] = _mm512_unpackhi_ps(a[r], a[r + 1]);
+  }
+#pragma GCC unroll 4
+  for (int r = 0; r < 16; r += 4) {
+    const auto pair = [](__m512 x) { return _mm512_castps_pd(x); };
+    a[r] = _mm512_castpd_ps(_mm512_unpacklo_pd(pair(b[r]), pair(b[r + 2])));
+    a[r + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(pair(b[r]), pair(b[r + 2])));
+    a[r + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(pair(b[r + 1]), pair(b[r + 3])));
+    a[r + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(pair(b[r + 1]), pair(b[r + 3])));
+  }
+  // a[4 q + c] has, in its quarter i, rows 4 q .. 4 q + 3 of column 4 i + c.
+#pragma GCC unroll 4
+  for (int c = 0; c < 4; ++c) {
+    const __m512 low = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88);
+    const __m512 high = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88);
+    const __m512 low_odd = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xdd);
+    const __m512 high_odd = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xdd);
+    const __m512 columns[4] = {
+        _mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low_odd, high_odd, 0x88),
+        _mm512_shuffle_f32x4(low, high, 0xdd), _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd)};
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      if (4 * i + c < n) _mm512_store_ps(to + (4 * i + c) * 16, columns[i]);
+    }
+  }
+}
+
+template <class Format>
+struct TileProduct {
+  using V = Avx512VnniVector;
+  // As signed bytes.
+  using Whole = Unpacked<V, Format::kGroup, Format::kHasMin, 0>;
+  static constexpr int64_t kGroups = kBlock / Format::kGroup;
+  static constexpr int64_t kRows = kMatrixTileRows;
+
+  static int64_t scratch_bytes(int64_t k) { return kUnpackedPanels * Whole::panel_bytes(k); }
+
+  static void multiply(const PanelMatmulParams& p) {
+    TileShapes shapes;
+    shapes.set(0, kRows, kTileLine);
+    shapes.set(1, kRows, Format::kGroup);
+    shapes.set(2, Format::kGroup / 4, kTileLine);
+    const Tiles tiles(shapes);
+    const int64_t stride = Format::panel_bytes(p.k);
+    const int64_t whole = Whole::panel_bytes(p.k);
+    const int64_t nb = p.k / kBlock;
+    const int64_t n_chunks = (nb + kChunkBlocks - 1) / kChunkBlocks;
+    for (int64_t panel = p.panel_begin; panel < p.panel_end; panel += kUnpackedPanels) {
+      const int64_t left = p.panel_end - panel;
+      const int64_t n_panels = left < kUnpackedPanels ? left : kUnpackedPanels;
+      for (int64_t i = 0; i < n_panels; ++i)
+        Whole::template unpack<Format>(p.panels + (panel + i) * stride, nb, p.scratch + i * whole);
+      written_for_tiles(p.scratch);
+      const bool is_last = n_panels == left;
+      const uint8_t* next = is_last ? p.next : p.panels + (panel + n_panels) * stride;
+      Fetcher fetcher(next, n_panels * stride, n_chunks * (p.n / kRows) * n_panels,
+                      nb < kChunkBlocks ? nb : kChunkBlocks);
+      for (int64_t begin = 0; begin < nb; begin += kChunkBlocks) {
+        const int64_t end = begin + kChunkBlocks < nb ? begin + kChunkBlocks : nb;
+        for (int64_t row = 0; row < p.n; row += kRows) {
+          const Scaled x(p, row, begin, end);
+          for (int64_t i = 0; i < n_panels; ++i)
+            multiply_chunk(p, p.scratch + i * whole, panel + i, row, x, begin, end, fetcher.next_tile());
+        }
+      }
+    }
+  }
+
+ private:
+  // Scales of 16 rows of activations and, where weights have minimums, totals: (blocks or groups, rows).
+  struct Scaled {
+    alignas(64) float scales[kChunkBlocks][kRows];
+    alignas(64) float totals[Format::kHasMin ? kChunkBlocks * kGroups : 1][kRows];
+
+    Scaled(const PanelMatmulParams& p, int64_t row, int64_t begin, int64_t end) {
+      const int64_t nb = p.k / kBlock;
+      columns(p.quantized.scale + row * nb, nb, begin, end, scales[0]);
+      if constexpr (Format::kHasMin) {
+        const float* total = kGroups == 1 ? p.quantized.total : p.quantized.half_total;
+        columns(total + row * nb * kGroups, nb * kGroups, begin * kGroups, end * kGroups, totals[0]);
+      }
+    }
+
+   private:
+    static void columns(const float* rows, int64_t stride, int64_t begin, int64_t end, float* to) {
+      for (int64_t i = begin; i < end; i += 16, to += 16 * kRows)
+        transpose_rows(rows + i, stride, end - i < 16 ? end - i : 16, to);
+    }
+  };
+
+  // Blocks begin .. end - 1 of a panel and of 16 rows, from `row` on: the outputs so far are in y.
+  static void multiply_chunk(const PanelMatmulParams& p, const uint8_t* whole, int64_t panel, int64_t row,
+                             const Scaled& x, int64_t begin, int64_t end, Fetch fetch) {
+    constexpr int64_t kAhead = 2;  // groups that are multiplied before one is scaled
+    constexpr int64_t kSums = 4;   // tiles in memory
+    alignas(4096) int32_t sums[kSums][kRows][16];
+    const int64_t nb = p.k / kBlock;
+    const int64_t k = p.k;
+    const int8_t* q = p.quantized.q + row * k;
+    typename Whole::Scales w;
+    w.load(whole, nb, 0);
+    const int64_t column = panel * 16;
+    const auto mask = static_cast<__mmask16>(p.m - column < 16 ? (1u << (p.m - column)) - 1u : 0xffffu);
+    float* y = p.y + row * p.m + column;
+    const int64_t m = p.m;
+    __m512 sum[kRows];
+    if (begin == 0) {
+#pragma GCC unroll 16
+      for (int64_t t = 0; t < kRows; ++t) sum[t] = _mm512_setzero_ps();
+    } else {
+#pragma GCC unroll 16
+      for (int64_t t = 0; t < kRows; ++t) sum[t] = _mm512_maskz_loadu_ps(mask, y + t * m);
+    }
+    const auto multiply = [&](int64_t group) {
+      _tile_zero(0);
+      _tile_loadd(1, q + group * Format::kGroup, k);
+      _tile_loadd(2, whole + group * Format::kGroup * 16, kTileLine);
+      _tile_dpbssd(0, 1, 2);
+    };
+    const auto store = [&](int64_t group) { _tile_stored(0, sums[group % kSums], kTileLine); };
+    const auto scale = [&](int64_t group) __attribute__((always_inline)) {
+      const int32_t(&c)[kRows][16] = sums[group % kSums];
+      const int64_t block = group / kGroups - begin;
+      const __m512 w_scale = w.scale(0, static_cast<int>(group));
+#pragma GCC unroll 16
+      for (int t = 0; t < kRows; ++t) {
+        const __m512 both = _mm512_mul_ps(w_scale, _mm512_set1_ps(x.scales[block][t]));
+        sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(c[t])), both, sum[t]);
+      }
+      if constexpr (Format::kHasMin) {
+        const __m512 w_min = w.min(0, static_cast<int>(group));
+#pragma GCC unroll 16
+        for (int t = 0; t < kRows; ++t)
+          sum[t] = _mm512_fmadd_ps(w_min, _mm512_set1_ps(x.totals[group - begin * kGroups][t]), sum[t]);
+      }
+    };
+    int64_t group = begin * kGroups;
+    const int64_t last = end * kGroups;
+    const int64_t ahead = last - group < kAhead ? last - group : kAhead;
+    for (int64_t i = group; i < group + ahead; ++i) {
+      multiply(i);
+      store(i);
+    }
+    for (; group < last - ahead; ++group) {
+      fetch.step();
+      multiply(group + ahead);
+      scale(group);
+      store(group + ahead);
+    }
+    for (; group < last; ++group) scale(group);
+    if (end == nb && p.bias != nullptr) {
+      const __m512 bias = _mm512_maskz_loadu_ps(mask, p.bias + column);
+#pragma GCC unroll 16
+      for (int64_t t = 0; t < kRows; ++t) sum[t] = _mm512_add_ps(sum[t], bias);
+    }
+#pragma GCC unroll 16
+    for (int64_t t = 0; t < kRows; ++t) _mm512_mask_storeu_ps(y + t * m, mask, sum[t]);
+  }
+};
+
+// For a table that has the format's panels already.
+template <class Format>
+void set_tiles(CpuKernels* table, DType dtype) {
+  PanelMatmul& kernel = table->matmul[static_cast<int>(dtype)];
+  kernel.multiply_tiles = TileProduct<Format>::multiply;
+  kernel.scratch_bytes = TileProduct<Format>::scratch_bytes;  // enough for fewer rows, too
+}
+
+}  // namespace
+}  // namespace inferno::kernels

@@ -1,0 +1,52 @@
+// The eight tile registers of AMX: matrices of up to 16 rows of 64 bytes (Intel SDM volume 1, chapter 18). A
+// product adds to tile C (rows of 16 int32 or float32) what A (as many rows, of activations) times B (of
+// weights) comes to. A row of B is 16 groups of 4 bytes, one for each column of C: four int8 or two bfloat16,
+// which stand below each other in the matrix.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace inferno::kernels {
+namespace {
+
+constexpr int kTileRegisters = 8;
+constexpr int64_t kTileLine = 64;  // bytes of a full row
+
+// What has been written there is in memory when tiles are loaded from it: g++ 12 does not know that its
+// intrinsics read.
+inline void written_for_tiles(const void* memory) {
+  asm volatile("" : : "r"(memory) : "memory");
+}
+
+// How many rows of how many bytes each register has.
+struct alignas(64) TileShapes {
+  uint8_t palette = 1;
+  uint8_t start_row = 0;
+  uint8_t reserved[14] = {};
+  uint16_t row_bytes[16] = {};
+  uint8_t rows[16] = {};
+
+  void set(int tile, int64_t n_rows, int64_t bytes) {
+    rows[tile] = static_cast<uint8_t>(n_rows);
+    row_bytes[tile] = static_cast<uint16_t>(bytes);
+  }
+};
+static_assert(sizeof(TileShapes) == 64);
+
+// The registers are this thread's from here on, all zeros, until the scope ends: a thread that leaves them in
+// use pays for 8 KB more at each switch of threads.
+class Tiles {
+ public:
+  explicit Tiles(const TileShapes& shapes) {
+    written_for_tiles(&shapes);
+    _tile_loadconfig(&shapes);
+  }
+  ~Tiles() { _tile_release(); }
+  Tiles(const Tiles&) = delete;
+  Tiles& operator=(const Tiles&) = delete;
+};
+
+}  // namespace
+}  // namespace inferno::kernels
