@@ -81,22 +81,26 @@ TEST_P(CpuKernelsTest, PartsOfBf16SumUpToTheirNumber) {
                           -3.1415927f, 16777215.0f, std::numeric_limits<float>::max(),
                           infinity,    -infinity,   std::nanf("")};
   Random random(5);
-  while (x.size() < 77) x.push_back(static_cast<float>(random.uniform(-1e3, 1e3)));
-  const auto n = static_cast<int64_t>(x.size());
-  for (const int64_t length : {int64_t{1}, int64_t{16}, n}) {
-    const int64_t stride = length + 3;
-    Guarded<uint16_t> parts(2 * stride + length);
-    cpu.split(x.data(), length, {parts.data(), stride});
-    parts.expect_canaries_alive();
-    for (int64_t i = 0; i < length; ++i) {
+  while (x.size() < 77 * 18) x.push_back(static_cast<float>(random.uniform(-1e3, 1e3)));
+  // 18 rows of 77: two tiles of 16 rows, three of 32 columns.
+  constexpr int64_t kRows = 18, kCols = 77, kPaddedCols = 96;
+  Guarded<uint16_t> tiles(2 * 3 * 3 * 16 * 32);
+  cpu.split({x.data(), kCols, 0, 17, 0, kCols, tiles.data()});
+  cpu.split({x.data() + 17 * kCols + 32, kCols, 17, 1, 32, kCols - 32, tiles.data()});  // a row in two pieces
+  cpu.split({x.data() + 17 * kCols, kCols, 17, 1, 0, 32, tiles.data()});
+  tiles.expect_canaries_alive();
+  for (int64_t r = 0; r < kRows; ++r) {
+    for (int64_t j = 0; j < kPaddedCols; ++j) {
       double sum = 0.0;
-      for (int part = 0; part < 3; ++part)
-        sum += static_cast<double>(bf16_to_f32(parts.data()[part * stride + i]));
-      const auto number = static_cast<double>(x[static_cast<size_t>(i)]);
+      for (int64_t part = 0; part < 3; ++part) {
+        const int64_t tile = (r / 16 * 3 + j / 32) * 3 + part;
+        sum += static_cast<double>(bf16_to_f32(tiles.data()[(tile * 16 + r % 16) * 32 + j % 32]));
+      }
+      const double number = j < kCols ? static_cast<double>(x[static_cast<size_t>(r * kCols + j)]) : 0.0;
       if (std::isnan(number)) {
         EXPECT_TRUE(std::isnan(sum));
       } else {
-        EXPECT_EQ(sum, number) << i;
+        EXPECT_EQ(sum, number) << r << ", " << j;
       }
     }
   }

@@ -55,12 +55,15 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   if (kernel.x_form == kernels::XForm::kInt8) cpu.quantize(p.x, p.n, p.k, quantized);
   std::vector<uint16_t> parts;
   if (kernel.x_form == kernels::XForm::kBf16Parts) {
-    parts.resize(static_cast<size_t>(3 * p.n * p.k));
-    cpu.split(p.x, p.n * p.k, {parts.data(), p.n * p.k});
+    parts.resize(static_cast<size_t>((p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * 3));
+    // In two pieces.
+    const int64_t first = p.n / 2;
+    cpu.split({p.x, p.k, 0, first, 0, p.k, parts.data()});
+    cpu.split({p.x + first * p.k, p.k, first, p.n - first, 0, p.k, parts.data()});
   }
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
   kernels::PanelMatmulParams params = {
-      bytes_of(panels), p.bias,           p.x, quantized, {parts.data(), p.n * p.k}, p.y, p.n, p.m, p.k, 0,
+      bytes_of(panels), p.bias,           p.x, quantized, parts.data(), p.y, p.n, p.m, p.k, 0,
       n_panels,         bytes_of(scratch)};
   backend::multiply_rows(kernel, params);
   const std::vector<float> y(p.y, p.y + p.n * p.m);

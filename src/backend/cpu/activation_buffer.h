@@ -11,20 +11,23 @@ namespace inferno::backend {
 
 class ActivationBuffer {
  public:
-  // Makes room for so many elements in 8 bits and, if `splits`, in parts of bfloat16. What it holds is lost
-  // if there is less. kResource when memory is refused.
-  Status reserve(int64_t elements, bool splits, HostBackend& memory) {
+  // Makes room for rows in 8 bits and, if `splits`, in parts of bfloat16. What it holds is lost if there is
+  // less. kResource when memory is refused.
+  Status reserve(int64_t rows, int64_t cols, bool splits, HostBackend& memory) {
     constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
-    elements = (elements + kWhole - 1) / kWhole * kWhole;
+    const int64_t elements = whole(rows * cols, kWhole);
     if (elements > capacity_) {
       // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those
       // of its halves.
       TRY_ASSIGN(quantized_, memory.alloc(static_cast<size_t>(elements + elements / kBlock32 * 28)));
       capacity_ = elements;
     }
-    if (splits && elements > split_capacity_) {
-      TRY_ASSIGN(split_, memory.alloc(static_cast<size_t>(elements) * 3 * sizeof(uint16_t)));
-      split_capacity_ = elements;
+    if (!splits) return {};
+    const int64_t numbers =
+        whole(rows, kernels::kSplitRows) * whole(cols, kernels::kSplitCols) * kernels::kSplitParts;
+    if (numbers > split_capacity_) {
+      TRY_ASSIGN(split_, memory.alloc(static_cast<size_t>(numbers) * sizeof(uint16_t)));
+      split_capacity_ = numbers;
     }
     return {};
   }
@@ -40,13 +43,14 @@ class ActivationBuffer {
     float* half_total = total + n_blocks;
     return {q + element, scale + block, sum + block, half + 2 * block, total + block, half_total + 2 * block};
   }
-  kernels::SplitRows split_from(int64_t element) const {
-    return {static_cast<uint16_t*>(split_.data()) + element, split_capacity_};
-  }
+  uint16_t* split() const { return static_cast<uint16_t*>(split_.data()); }
 
  private:
+  static int64_t whole(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
   Buffer quantized_, split_;
-  int64_t capacity_ = 0, split_capacity_ = 0;  // elements
+  int64_t capacity_ = 0;        // elements
+  int64_t split_capacity_ = 0;  // numbers
 };
 
 }  // namespace inferno::backend

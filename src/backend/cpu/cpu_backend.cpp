@@ -47,6 +47,12 @@ struct Product {
 };
 const Weight kNoBias;
 
+// Of a matrix: some rows and, if it is one row, maybe some of its columns.
+struct Part {
+  int64_t row, n_rows;
+  int64_t col, n_cols;
+};
+
 // The rows that products multiply; `formed` holds them in the other forms that a product takes.
 struct Activations {
   const float* x;
@@ -192,18 +198,18 @@ class CpuBackend final : public HostBackend {
                                 Product{&a.w_up, &kNoBias, a.up.as<float>()}};
     norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
-    status_ = activated_.reserve(n * hidden, splits_, *this);
+    status_ = activated_.reserve(n, hidden, splits_, *this);
     if (!status_) return;
-    // Of n elements from number `first` on.
-    const auto activate = [&](int64_t first, int64_t n_elements) {
+    const auto activate = [&](Part part) {
+      const int64_t first = part.row * hidden + part.col;
       float* gate = a.gate.as<float>() + first;
-      kernels_.act_mul({gate, a.up.as<float>() + first, gate, n_elements, a.activation});
-      form({&down, 1}, gate, 1, n_elements, activated_, first);
+      kernels_.act_mul({gate, a.up.as<float>() + first, gate, part.n_rows * part.n_cols, a.activation});
+      form({&down, 1}, a.gate.as<float>(), hidden, part, activated_);
     };
     const Activations normed = {a.normed.as<float>(), n, formed_};
     if (n >= kSharedRows) {
       multiply(gate_up, normed);
-      for_row_blocks(n, [&](int64_t row, int64_t n_rows) { activate(row * hidden, n_rows * hidden); });
+      for_row_blocks(n, [&](int64_t row, int64_t n_rows) { activate({row, n_rows, 0, hidden}); });
     } else {
       // The last part may have fewer rows: as if those that are missing were made.
       const int64_t n_parts = (hidden + kActivationRows - 1) / kActivationRows;
@@ -213,7 +219,7 @@ class CpuBackend final : public HostBackend {
         rows_left_.made(begin, whole_end, kActivationRows, [&](int64_t part) {
           const int64_t first = part * kActivationRows;
           const int64_t rows = std::min(kActivationRows, hidden - first);
-          for (int64_t row = 0; row < n; ++row) activate(row * hidden + first, rows);
+          for (int64_t row = 0; row < n; ++row) activate({row, 1, first, rows});
         });
       });
     }
@@ -302,16 +308,20 @@ class CpuBackend final : public HostBackend {
                        [&](const Product& p) { return matrix_of(*p.w).kernel.x_form == x_form; });
   }
 
-  // Rows of k elements in the forms that the products take, into `to` from an element on.
-  void form(std::span<const Product> products, const float* x, int64_t n, int64_t k,
-            const ActivationBuffer& to, int64_t element) const {
-    if (any_takes(products, kernels::XForm::kInt8)) kernels_.quantize(x, n, k, to.quantized_from(element));
-    if (any_takes(products, kernels::XForm::kBf16Parts)) kernels_.split(x, n * k, to.split_from(element));
+  // Some rows and columns of x, rows of k elements, in the forms that the products take. Fewer columns than
+  // k: of one row.
+  void form(std::span<const Product> products, const float* x, int64_t k, Part part,
+            const ActivationBuffer& to) const {
+    const int64_t first = part.row * k + part.col;
+    if (any_takes(products, kernels::XForm::kInt8))
+      kernels_.quantize(x + first, part.n_rows, part.n_cols, to.quantized_from(first));
+    if (any_takes(products, kernels::XForm::kBf16Parts))
+      kernels_.split({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
   }
 
   void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
     const int64_t k = products.front().w->cols;
-    form(products, x + row * k, n, k, formed_, row * k);
+    form(products, x, k, {row, n, 0, k}, formed_);
   }
 
   void form_for(std::span<const Product> products, const float* x, int64_t n) {
@@ -493,7 +503,7 @@ class CpuBackend final : public HostBackend {
         vector_of(*p.bias),
         x.x,
         x.formed.quantized_from(0),
-        x.formed.split_from(0),
+        x.formed.split(),
         p.y,
         x.n,
         p.w->rows,
@@ -531,7 +541,7 @@ class CpuBackend final : public HostBackend {
   // Room for n rows of the widest matrix, in other forms. Where there is none, the steps up to the end of
   // this forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
-    if (status_) status_ = formed_.reserve(n * max_cols_, splits_, *this);
+    if (status_) status_ = formed_.reserve(n, max_cols_, splits_, *this);
     return status_.ok();
   }
 

@@ -38,8 +38,8 @@ struct CpuKernels {
   void (*act_mul)(const ActMulParams& p);
   void (*add)(const AddParams& p);
   void (*quantize)(const float* x, int64_t n, int64_t k, const QuantizedRows& y);
-  // n elements, for products that take XForm::kBf16Parts; null where none does.
-  void (*split)(const float* x, int64_t n, const SplitRows& y);
+  // For products that take XForm::kBf16Parts; null where none does.
+  void (*split)(const SplitParams& p);
   int64_t logit_group;
   void (*bound_logits)(const LogitBoundsParams& p);
   PanelMatmul matmul[kDTypeIds];  // by DType

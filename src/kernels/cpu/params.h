@@ -21,11 +21,18 @@ struct QuantizedRows {
 };
 
 // Rows of activations as sums of three bfloat16, whose products with bfloat16 are exact: x = sum of the
-// parts, but that what is left of x below 2^-126 may be missing. Part i of element j is at parts[i * stride +
-// j].
-struct SplitRows {
-  uint16_t* parts;
-  int64_t stride;
+// parts, but that what is left of x below 2^-126 may be missing. In tiles, (ceil(n / 16), ceil(k / 32), 3
+// parts, 16 rows, 32 columns), with zeros after the last column; nothing is said of rows after the last.
+constexpr int64_t kSplitRows = 16;
+constexpr int64_t kSplitCols = 32;
+constexpr int64_t kSplitParts = 3;
+// Makes these rows and columns of them.
+struct SplitParams {
+  const float* x;  // the first one's; rows are k floats apart
+  int64_t k;
+  int64_t row, n_rows;
+  int64_t col, n_cols;  // col is a multiple of 32, and so is n_cols unless it ends with the row
+  uint16_t* tiles;      // of all rows
 };
 
 // What a product takes x as.
@@ -45,7 +52,7 @@ struct PanelMatmulParams {
   const float* bias;        // (m) or nullptr
   const float* x;           // (n, k): read by products that take XForm::kFloat
   QuantizedRows quantized;  // by those that take kInt8
-  SplitRows split;          // by those that take kBf16Parts
+  const uint16_t* split;    // as SplitParams has it: by those that take kBf16Parts
   float* y;                 // (n, m)
   int64_t n, m, k;
   int64_t panel_begin, panel_end;
