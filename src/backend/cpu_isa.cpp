@@ -63,7 +63,8 @@ Result<const CpuIsa*> choose_isa(const CpuFeatures& features, std::optional<std:
   }
   if (!is_available(*isa, features)) {
     return make_error(ErrorCode::kUnavailable, "INFERNO_FORCE_ISA={}: {}; here are {}", *forced,
-                      isa->table == nullptr ? "not in this build" : "this CPU does not have it", list(here));
+                      isa->table == nullptr ? "not in this build" : "this CPU or its system does not have it",
+                      list(here));
   }
   return isa;
 }

@@ -105,8 +105,8 @@ TEST(CpuFeatures, ThisMachineHasWhatLinuxSaysItHas) {
   for (const std::string_view name : cpu_features().names()) {
     EXPECT_NE(std::find(flags.begin(), flags.end(), name), flags.end()) << name;
   }
-  for (const std::string_view flag :
-       {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "asimddp"}) {
+  for (const std::string_view flag : {"avx2", "avx512f", "avx512_vnni", "avx512_bf16", "avx_vnni", "amx_tile",
+                                      "amx_bf16", "amx_int8", "asimddp"}) {
     const bool there = std::find(flags.begin(), flags.end(), flag) != flags.end();
     EXPECT_EQ(cpu_features().has(flag), there) << flag;
   }

@@ -164,7 +164,7 @@ TEST(PartsContract, SequencesThatDecodeTogetherChangeNoBit) {
   const std::vector<std::vector<int32_t>> sequences = {
       test::random_ids(27, 300, 7), test::random_ids(10, 300, 8), test::random_ids(21, 300, 9)};
   for (const auto& [dtype, hidden] :
-       {std::pair(DType::kQ8_0, 224), {DType::kF16, 232}, {DType::kQ8_K, 256}}) {
+       {std::pair(DType::kQ8_0, 224), {DType::kF16, 232}, {DType::kBF16, 232}, {DType::kQ8_K, 256}}) {
     model::SyntheticSpec spec = test::tiny_spec("qwen3-0.6b", dtype);
     spec.preset.hidden_dim = hidden;
     const auto load = [&](const std::string& name, unsigned threads) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "backend/cpu_isa.h"
@@ -15,12 +16,14 @@ namespace {
 using backend::CpuKernels;
 using kernels::PanelMatmul;
 
-// Aligned as the kernels want it.
+// Aligned as the kernels want it. What nobody writes is NaN.
 struct alignas(64) Line {
   uint8_t bytes[64];
 };
 std::vector<Line> lines(int64_t bytes) {
-  return std::vector<Line>(static_cast<size_t>((bytes + 63) / 64));
+  std::vector<Line> memory(static_cast<size_t>((bytes + 63) / 64));
+  if (!memory.empty()) std::memset(memory.data(), 0xff, memory.size() * sizeof(Line));
+  return memory;
 }
 uint8_t* bytes_of(std::vector<Line>& memory) {
   return memory.empty() ? nullptr : memory.front().bytes;
@@ -55,7 +58,7 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   if (kernel.x_form == kernels::XForm::kInt8) cpu.quantize(p.x, p.n, p.k, quantized);
   std::vector<uint16_t> parts;
   if (kernel.x_form == kernels::XForm::kBf16Parts) {
-    parts.resize(static_cast<size_t>((p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * 3));
+    parts.resize(static_cast<size_t>((p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * 3), 0xffff);
     // In two pieces.
     const int64_t first = p.n / 2;
     cpu.split({p.x, p.k, 0, first, 0, p.k, parts.data()});

@@ -140,7 +140,9 @@ TEST_P(MatmulTest, ManyRowsAreAsOneByOne) {
   for (const DType dtype : weight_types()) {
     const int64_t block = traits(dtype).block_elems;
     const int64_t k = block == 1 ? 1101 : block == 32 ? 1120 : 1280;
-    for (const int64_t n : {16, 40, 49}) {
+    std::vector<int64_t> numbers = {16, 40, 49};
+    if (dtype == DType::kBF16) numbers.push_back(200);  // more than stay in a cache
+    for (const int64_t n : numbers) {
       const MatmulCase c(dtype, n, 83, k, n == 49);
       SCOPED_TRACE(c.describe());
       const std::vector<float> all = c.run(ops());
@@ -156,6 +158,8 @@ TEST_P(MatmulTest, ManyRowsAreAsOneByOne) {
 TEST_P(MatmulTest, NothingIsWrittenForNoRows) {
   MatmulCase(DType::kF32, 0, 5, 7, true).run(ops());
   MatmulCase(DType::kQ8_0, 3, 0, 32, false).run(ops());
+  MatmulCase(DType::kBF16, 0, 5, 7, true).run(ops());
+  MatmulCase(DType::kQ6_K, 0, 5, 256, true).run(ops());
 }
 
 TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {

@@ -11,12 +11,12 @@ namespace inferno::backend {
 
 class ActivationBuffer {
  public:
-  // Makes room for rows in 8 bits and, if `splits`, in parts of bfloat16. What it holds is lost if there is
-  // less. kResource when memory is refused.
-  Status reserve(int64_t rows, int64_t cols, bool splits, HostBackend& memory) {
+  // Makes room for rows in 8 bits if `quantizes`, in parts of bfloat16 if `splits`. What it holds is lost if
+  // there is less. kResource when memory is refused.
+  Status reserve(int64_t rows, int64_t cols, bool quantizes, bool splits, HostBackend& memory) {
     constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
     const int64_t elements = whole(rows * cols, kWhole);
-    if (elements > capacity_) {
+    if (quantizes && elements > capacity_) {
       // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those
       // of its halves.
       TRY_ASSIGN(quantized_, memory.alloc(static_cast<size_t>(elements + elements / kBlock32 * 28)));

@@ -198,7 +198,8 @@ class CpuBackend final : public HostBackend {
                                 Product{&a.w_up, &kNoBias, a.up.as<float>()}};
     norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
-    status_ = activated_.reserve(n, hidden, splits_, *this);
+    status_ = activated_.reserve(n, hidden, any_takes({&down, 1}, kernels::XForm::kInt8),
+                                 any_takes({&down, 1}, kernels::XForm::kBf16Parts), *this);
     if (!status_) return;
     const auto activate = [&](Part part) {
       const int64_t first = part.row * hidden + part.col;
@@ -254,8 +255,14 @@ class CpuBackend final : public HostBackend {
     }
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
-    splits_ = splits_ || matrix->kernel.x_form == kernels::XForm::kBf16Parts;
+    note_form(*matrix);
+    if (matrix->screen != nullptr) note_form(matrix_of(matrix->screen->coarse));
     return weight;
+  }
+
+  void note_form(const CpuMatrix& matrix) {
+    quantizes_ = quantizes_ || matrix.kernel.x_form == kernels::XForm::kInt8;
+    splits_ = splits_ || matrix.kernel.x_form == kernels::XForm::kBf16Parts;
   }
 
   // fn(row, n) for all rows, in blocks by the threads where there are many.
@@ -541,7 +548,7 @@ class CpuBackend final : public HostBackend {
   // Room for n rows of the widest matrix, in other forms. Where there is none, the steps up to the end of
   // this forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
-    if (status_) status_ = formed_.reserve(n, max_cols_, splits_, *this);
+    if (status_) status_ = formed_.reserve(n, max_cols_, quantizes_, splits_, *this);
     return status_.ok();
   }
 
@@ -554,9 +561,9 @@ class CpuBackend final : public HostBackend {
   CpuAttention attention_{kernels_, team_, *this};
   int64_t max_cols_ = 0;
   Buffer scratch_;
-  int64_t scratch_bytes_ = 0;   // of a thread
-  bool splits_ = false;         // whether some product takes parts of bfloat16
-  ActivationBuffer formed_;     // what the products under way multiply
+  int64_t scratch_bytes_ = 0;                // of a thread
+  bool quantizes_ = false, splits_ = false;  // whether some product takes 8 bits, parts of bfloat16
+  ActivationBuffer formed_;                  // what the products under way multiply
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft rows_left_;          // of the products under way
   HeadScreening screening_{kernels_};

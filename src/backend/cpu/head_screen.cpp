@@ -17,8 +17,9 @@ constexpr DType kCoarse = DType::kQ4_0;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kMaxPause = 64;
 // Products of the smallest floats are off by up to 2^-150 each, however small they are; of scales, times up
-// to 32 * 127 * 127. More than all of a row's can add up to.
-constexpr float kSmallestRounding = 1e-34f;
+// to 32 * 127 * 127; in tiles, which know no subnormal numbers, by 2^-126 and more. More than all of a row's
+// can add up to where weights and activations are smaller than 2^20.
+constexpr float kSmallestRounding = 1e-28f;
 // Sums of products that can be larger than this might overflow on the way.
 constexpr double kLargestLogit = 1e37;
 // Where more than this of the head's bytes are read after all, the screen has gained nothing.

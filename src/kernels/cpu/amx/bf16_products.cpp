@@ -200,10 +200,11 @@ void multiply_one(const PanelMatmulParams& p, int64_t row, int64_t n, int64_t pa
 
 // Up to 16 rows, from `row` on.
 void multiply_few(const PanelMatmulParams& p, int64_t row, int64_t n) {
-  const Tiles tiles(one_by_four(n));
+  use_tiles(one_by_four(n));
   const int64_t step = (p.panel_end - p.panel_begin) / 4;
   for (int64_t i = p.panel_begin; i < p.panel_begin + step; ++i) multiply_one<true>(p, row, n, i, step);
   for (int64_t i = p.panel_begin + 4 * step; i < p.panel_end; ++i) multiply_one<false>(p, row, n, i, 0);
+  _tile_release();
 }
 
 // Rows begin .. end - 1, 32 at a time; the last may be 17 or more.
@@ -223,22 +224,27 @@ void multiply_many(const PanelMatmulParams& p, int64_t begin, int64_t end) {
 // Rows whose parts stay in the second-level cache while all panels are multiplied by them.
 int64_t rows_at_once(int64_t k) {
   constexpr int64_t kCacheBytes = 1024 * 1024;
-  const int64_t rows = kCacheBytes / (k * kSplitParts * static_cast<int64_t>(sizeof(uint16_t)));
+  const int64_t row_bytes =
+      (blocks_of(k) + 1) * kElements * kSplitParts * static_cast<int64_t>(sizeof(uint16_t));
+  const int64_t rows = kCacheBytes / row_bytes;
   return rows < 4 * kRows ? 4 * kRows : rows / (2 * kRows) * (2 * kRows);
 }
 
 void multiply(const PanelMatmulParams& p) {
+  written_for_tiles(p.split);
   const int64_t in_pairs = p.n / (2 * kRows) * (2 * kRows);
   const int64_t at_once = rows_at_once(p.k);
   if (in_pairs > 0) {
-    const Tiles tiles(two_by_two(kRows, kRows));
+    use_tiles(two_by_two(kRows, kRows));
     for (int64_t begin = 0; begin < in_pairs; begin += at_once)
       multiply_many(p, begin, begin + at_once < in_pairs ? begin + at_once : in_pairs);
+    _tile_release();
   }
   const int64_t left = p.n - in_pairs;
   if (left > kRows) {
-    const Tiles tiles(two_by_two(kRows, left - kRows));
+    use_tiles(two_by_two(kRows, left - kRows));
     multiply_many(p, in_pairs, p.n);
+    _tile_release();
   } else if (left > 0) {
     multiply_few(p, in_pairs, left);
   }

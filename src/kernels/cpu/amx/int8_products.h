@@ -4,7 +4,7 @@
 // A tile's sums are of one group of 32 (or 16) elements, since each has scales of its own. They leave the
 // tile through memory, where vectors take them up, scale them and add them to the outputs, which stay in
 // registers. While one group is scaled, tiles multiply another. What that reaches and what limits it:
-// docs/decisions/001-q8_0-kernel.md.
+// docs/decisions/003-amx.md.
 #pragma once
 
 #include "kernels/cpu/amx/tiles.h"
@@ -16,7 +16,8 @@ namespace {
 
 // Panels that are unpacked at once, and then share what is prepared of the activations.
 constexpr int kUnpackedPanels = 4;
-// Blocks of 32 whose products with 16 rows follow each other: their weights stay in the first-level cache.
+// The most blocks of 32 whose products with 16 rows follow each other: the rows stay in the first-level cache
+// for all unpacked panels.
 constexpr int64_t kChunkBlocks = 32;
 
 // rows[r][0 .. n), stride floats apart, as columns: to[i][r]. n is at most 16.
@@ -71,11 +72,12 @@ struct TileProduct {
     shapes.set(0, kRows, kTileLine);
     shapes.set(1, kRows, Format::kGroup);
     shapes.set(2, Format::kGroup / 4, kTileLine);
-    const Tiles tiles(shapes);
+    use_tiles(shapes);
     const int64_t stride = Format::panel_bytes(p.k);
     const int64_t whole = Whole::panel_bytes(p.k);
     const int64_t nb = p.k / kBlock;
     const int64_t n_chunks = (nb + kChunkBlocks - 1) / kChunkBlocks;
+    const int64_t chunk = (nb + n_chunks - 1) / n_chunks;
     for (int64_t panel = p.panel_begin; panel < p.panel_end; panel += kUnpackedPanels) {
       const int64_t left = p.panel_end - panel;
       const int64_t n_panels = left < kUnpackedPanels ? left : kUnpackedPanels;
@@ -84,10 +86,9 @@ struct TileProduct {
       written_for_tiles(p.scratch);
       const bool is_last = n_panels == left;
       const uint8_t* next = is_last ? p.next : p.panels + (panel + n_panels) * stride;
-      Fetcher fetcher(next, n_panels * stride, n_chunks * (p.n / kRows) * n_panels,
-                      nb < kChunkBlocks ? nb : kChunkBlocks);
-      for (int64_t begin = 0; begin < nb; begin += kChunkBlocks) {
-        const int64_t end = begin + kChunkBlocks < nb ? begin + kChunkBlocks : nb;
+      Fetcher fetcher(next, n_panels * stride, n_chunks * (p.n / kRows) * n_panels, chunk);
+      for (int64_t begin = 0; begin < nb; begin += chunk) {
+        const int64_t end = begin + chunk < nb ? begin + chunk : nb;
         for (int64_t row = 0; row < p.n; row += kRows) {
           const Scaled x(p, row, begin, end);
           for (int64_t i = 0; i < n_panels; ++i)
@@ -95,6 +96,7 @@ struct TileProduct {
         }
       }
     }
+    _tile_release();
   }
 
  private:
@@ -124,7 +126,7 @@ struct TileProduct {
                              const Scaled& x, int64_t begin, int64_t end, Fetch fetch) {
     constexpr int64_t kAhead = 2;  // groups that are multiplied before one is scaled
     constexpr int64_t kSums = 4;   // tiles in memory
-    alignas(4096) int32_t sums[kSums][kRows][16];
+    alignas(64) int32_t sums[kSums][kRows][16];
     const int64_t nb = p.k / kBlock;
     const int64_t k = p.k;
     const int8_t* q = p.quantized.q + row * k;
@@ -173,12 +175,15 @@ struct TileProduct {
       store(i);
     }
     for (; group < last - ahead; ++group) {
-      fetch.step();
+      if (group % kGroups == 0) fetch.step();
       multiply(group + ahead);
       scale(group);
       store(group + ahead);
     }
-    for (; group < last; ++group) scale(group);
+    for (; group < last; ++group) {
+      if (group % kGroups == 0) fetch.step();
+      scale(group);
+    }
     if (end == nb && p.bias != nullptr) {
       const __m512 bias = _mm512_maskz_loadu_ps(mask, p.bias + column);
 #pragma GCC unroll 16

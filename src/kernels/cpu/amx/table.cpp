@@ -28,7 +28,7 @@ void load_factors(const void* ones) {
 int64_t int8_loop(int64_t rounds) {
   alignas(64) int8_t ones[64];
   for (int8_t& one : ones) one = 1;
-  const Tiles tiles(full_tiles());
+  use_tiles(full_tiles());
   load_factors(ones);
   for (int64_t i = 0; i < rounds; ++i) {
     _tile_dpbssd(0, 6, 7);
@@ -55,13 +55,14 @@ int64_t int8_loop(int64_t rounds) {
   add(sums);
   _tile_stored(5, sums, kTileLine);
   add(sums);
+  _tile_release();
   return total;
 }
 
 int64_t bf16_loop(int64_t rounds) {
   alignas(64) uint16_t ones[32];
   for (uint16_t& one : ones) one = 0x3f80;
-  const Tiles tiles(full_tiles());
+  use_tiles(full_tiles());
   load_factors(ones);
   for (int64_t i = 0; i < rounds; ++i) {
     _tile_dpbf16ps(0, 6, 7);
@@ -88,6 +89,7 @@ int64_t bf16_loop(int64_t rounds) {
   add(sums);
   _tile_stored(5, sums, kTileLine);
   add(sums);
+  _tile_release();
   return static_cast<int64_t>(total);
 }
 

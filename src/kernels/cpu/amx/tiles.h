@@ -35,18 +35,14 @@ struct alignas(64) TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
-// The registers are this thread's from here on, all zeros, until the scope ends: a thread that leaves them in
-// use pays for 8 KB more at each switch of threads.
-class Tiles {
- public:
-  explicit Tiles(const TileShapes& shapes) {
-    written_for_tiles(&shapes);
-    _tile_loadconfig(&shapes);
-  }
-  ~Tiles() { _tile_release(); }
-  Tiles(const Tiles&) = delete;
-  Tiles& operator=(const Tiles&) = delete;
-};
+// The registers are this thread's from here on, all zeros, until _tile_release(): a thread that leaves them
+// in use pays for 8 KB more at each switch of threads. (No class with a destructor: its objects would name
+// the C++ runtime, weakly, which tools/check_isa_symbols.py forbids.)
+inline void use_tiles(const TileShapes& shapes) {
+  written_for_tiles(&shapes);
+  _tile_loadconfig(&shapes);
+  written_for_tiles(&shapes);  // nor may anything else take its place before
+}
 
 }  // namespace
 }  // namespace inferno::kernels
