@@ -25,6 +25,29 @@ void load_factors(const void* ones) {
   _tile_loadd(7, ones, 0);
 }
 
+// Of all sums in the registers 0 to 5, of int32 or float32; whole numbers, so exact.
+template <class Sum>
+int64_t total() {
+  alignas(64) Sum sums[256];
+  double total = 0;
+  const auto add = [&] {
+    for (const Sum sum : sums) total += static_cast<double>(sum);
+  };
+  _tile_stored(0, sums, kTileLine);
+  add();
+  _tile_stored(1, sums, kTileLine);
+  add();
+  _tile_stored(2, sums, kTileLine);
+  add();
+  _tile_stored(3, sums, kTileLine);
+  add();
+  _tile_stored(4, sums, kTileLine);
+  add();
+  _tile_stored(5, sums, kTileLine);
+  add();
+  return static_cast<int64_t>(total);
+}
+
 int64_t int8_loop(int64_t rounds) {
   alignas(64) int8_t ones[64];
   for (int8_t& one : ones) one = 1;
@@ -38,25 +61,9 @@ int64_t int8_loop(int64_t rounds) {
     _tile_dpbssd(4, 6, 7);
     _tile_dpbssd(5, 6, 7);
   }
-  int64_t total = 0;
-  const auto add = [&](const int32_t(&sums)[256]) {
-    for (const int32_t sum : sums) total += sum;
-  };
-  alignas(64) int32_t sums[256];
-  _tile_stored(0, sums, kTileLine);
-  add(sums);
-  _tile_stored(1, sums, kTileLine);
-  add(sums);
-  _tile_stored(2, sums, kTileLine);
-  add(sums);
-  _tile_stored(3, sums, kTileLine);
-  add(sums);
-  _tile_stored(4, sums, kTileLine);
-  add(sums);
-  _tile_stored(5, sums, kTileLine);
-  add(sums);
+  const int64_t sum = total<int32_t>();
   _tile_release();
-  return total;
+  return sum;
 }
 
 int64_t bf16_loop(int64_t rounds) {
@@ -72,25 +79,9 @@ int64_t bf16_loop(int64_t rounds) {
     _tile_dpbf16ps(4, 6, 7);
     _tile_dpbf16ps(5, 6, 7);
   }
-  double total = 0;
-  const auto add = [&](const float(&sums)[256]) {
-    for (const float sum : sums) total += static_cast<double>(sum);
-  };
-  alignas(64) float sums[256];
-  _tile_stored(0, sums, kTileLine);
-  add(sums);
-  _tile_stored(1, sums, kTileLine);
-  add(sums);
-  _tile_stored(2, sums, kTileLine);
-  add(sums);
-  _tile_stored(3, sums, kTileLine);
-  add(sums);
-  _tile_stored(4, sums, kTileLine);
-  add(sums);
-  _tile_stored(5, sums, kTileLine);
-  add(sums);
+  const int64_t sum = total<float>();
   _tile_release();
-  return static_cast<int64_t>(total);
+  return sum;
 }
 
 }  // namespace
