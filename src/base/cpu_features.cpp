@@ -97,6 +97,7 @@ CpuFeatures x86_features(const CpuidRegisters& r) {
   add("amx_tile", tiles);
   add("amx_bf16", tiles && bit(r.leaf7_edx, 22));
   add("amx_int8", tiles && bit(r.leaf7_edx, 25));
+  add("amx_fp16", tiles && bit(r.leaf7_1_eax, 21));
   return CpuFeatures(std::move(names));
 }
 

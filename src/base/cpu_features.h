@@ -9,7 +9,7 @@
 namespace inferno {
 
 // x86: avx2 fma f16c avx_vnni avx512f avx512bw avx512vl avx512dq avx512_vnni avx512_bf16 avx512_fp16 amx_tile
-// amx_bf16 amx_int8.
+// amx_bf16 amx_int8 amx_fp16.
 // arm64: asimd fphp asimdhp asimddp i8mm bf16.
 class CpuFeatures {
  public:

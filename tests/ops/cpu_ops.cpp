@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "backend/cpu_isa.h"
@@ -64,9 +65,21 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
     cpu.split({p.x, p.k, 0, first, 0, p.k, parts.data()});
     cpu.split({p.x + first * p.k, p.k, first, p.n - first, 0, p.k, parts.data()});
   }
+  std::vector<Line> f16;
+  std::vector<float> f16_scales(static_cast<size_t>(p.n));
+  const bool takes_f16 = kernel.x_form == kernels::XForm::kF16 || kernel.x_form == kernels::XForm::kF16Parts;
+  if (takes_f16) {
+    const int64_t numbers = (p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * kernels::f16_parts(kernel.x_form);
+    f16 = lines(numbers * 2);
+    const kernels::F16Rows to = {reinterpret_cast<uint16_t*>(bytes_of(f16)), f16_scales.data()};
+    const int64_t first = p.n / 2;
+    cpu.to_f16({p.x, p.k, 0, first, kernel.x_form, to});
+    cpu.to_f16({p.x + first * p.k, p.k, first, p.n - first, kernel.x_form, to});
+  }
+  const kernels::F16Rows f16_rows = {reinterpret_cast<uint16_t*>(bytes_of(f16)), f16_scales.data()};
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
   kernels::PanelMatmulParams params = {
-      bytes_of(panels), p.bias,           p.x, quantized, parts.data(), p.y, p.n, p.m, p.k, 0,
+      bytes_of(panels), p.bias,           p.x, quantized, parts.data(), f16_rows, p.y, p.n, p.m, p.k, 0,
       n_panels,         bytes_of(scratch)};
   backend::multiply_rows(kernel, params);
   const std::vector<float> y(p.y, p.y + p.n * p.m);
@@ -119,9 +132,16 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   namespace reference = kernels::reference;
   const CpuKernels cpu = backend::kernels_of(isa);
   const auto with_cpu = [cpu](auto fn) { return [cpu, fn](const auto& p) { fn(cpu, p); }; };
-  // Activations are rounded to 8 bits for quantized weights.
+  // Activations are rounded for quantized weights.
   const auto matmul_error = [cpu](DType dtype) {
-    return cpu.matmul[static_cast<size_t>(dtype)].x_form == kernels::XForm::kInt8 ? 3e-6 : 1e-13;
+    switch (cpu.matmul[static_cast<size_t>(dtype)].x_form) {
+      case kernels::XForm::kInt8:
+        return 3e-6;
+      case kernels::XForm::kF16:
+        return 2e-7;
+      default:
+        return 1e-13;
+    }
   };
   return {isa.name,
           reference::embed,
@@ -135,6 +155,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cpu.act_mul,
           reference::gather_rows,
           cpu.key_tile,
+          std::string_view(isa.name) == "amx_fp16",
           matmul_error,
           1e-11,
           with_cpu(attention_in_chunks)};

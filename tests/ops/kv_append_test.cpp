@@ -57,8 +57,21 @@ std::vector<double> rounded(DType dtype, const float* x, int64_t n) {
 double value_at(DType dtype, const uint8_t* head, int64_t position, int64_t d, int64_t head_dim) {
   return row_element(dtype, head + position * static_cast<int64_t>(row_bytes(dtype, head_dim)), d);
 }
+bool in_tiles(const OpSet& ops, DType dtype, int64_t head_dim) {
+  return ops.f16_in_tiles && dtype == DType::kF16 && head_dim % 32 == 0;
+}
+double value_at(const OpSet& ops, DType dtype, const uint8_t* head, int64_t position, int64_t d,
+                int64_t head_dim) {
+  if (!in_tiles(ops, dtype, head_dim)) return value_at(dtype, head, position, d, head_dim);
+  const int64_t line = position / 32 * head_dim + d / 16 * 16 + position % 32 / 2;
+  return row_element(dtype, head, (line * 16 + d % 16) * 2 + position % 2);
+}
 double key_at(const OpSet& ops, DType dtype, const uint8_t* head, int64_t position, int64_t d,
               int64_t head_dim) {
+  if (in_tiles(ops, dtype, head_dim)) {
+    const int64_t line = position / 16 * (head_dim / 2) + d / 2;
+    return row_element(dtype, head, (line * 16 + position % 16) * 2 + d % 2);
+  }
   if (ops.key_tile == 1) return value_at(dtype, head, position, d, head_dim);
   const int64_t first = position / ops.key_tile * ops.key_tile;
   const int64_t in_tile = position % ops.key_tile;
@@ -93,8 +106,14 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
   for (int64_t slot = 100; slot < 150; ++slot) slots.push_back(slot);  // in order, over tiles and blocks
   const int64_t n = static_cast<int64_t>(slots.size());
   Random random(7);
-  for (const DType dtype : cache_types()) {
-    const int64_t head_dim = dtype == DType::kQ8_0 ? 64 : 10;
+  struct Case {
+    DType dtype;
+    int64_t head_dim;
+  };
+  std::vector<Case> cases;
+  for (const DType dtype : cache_types()) cases.push_back({dtype, dtype == DType::kQ8_0 ? 64 : 10});
+  cases.push_back({DType::kF16, 96});  // of whole tiles
+  for (const auto [dtype, head_dim] : cases) {
     const std::vector<float> k = random.floats(n * kHeads * head_dim, -100.0, 100.0);
     const std::vector<float> v = random.floats(n * kHeads * head_dim, -0.01, 0.01);
     const std::vector<double> expected_k = rounded(dtype, k.data(), n * kHeads * head_dim);
@@ -116,7 +135,7 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
         const int64_t d = i % head_dim;
         const int64_t base = (slot / block_size * kHeads + head) * head_bytes;
         const double key = key_at(ops(), dtype, k_cache.data() + base, slot % block_size, d, head_dim);
-        const double value = value_at(dtype, v_cache.data() + base, slot % block_size, d, head_dim);
+        const double value = value_at(ops(), dtype, v_cache.data() + base, slot % block_size, d, head_dim);
         const auto row = std::find(slots.begin(), slots.end(), slot) - slots.begin();
         if (row == n) {
           ASSERT_TRUE(std::isnan(key) && std::isnan(value)) << "slot " << slot << " has no row";

@@ -31,6 +31,8 @@ struct OpSet {
   // Positions whose keys lie side by side in the cache, as kernels/cpu/kernels.h has it. 1: keys lie as
   // values do.
   int64_t key_tile = 1;
+  // Whether caches in F16 whose heads have whole tiles lie in those (kernels/cpu/amx_fp16/attention.cpp).
+  bool f16_in_tiles = false;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;
   // Largest normalized mean squared error of attention.
@@ -68,6 +70,7 @@ inline std::vector<OpSet> op_sets() {
                               reference::act_mul,
                               reference::gather_rows,
                               1,
+                              false,
                               matmul_error,
                               kAttentionNmse,
                               {}}};

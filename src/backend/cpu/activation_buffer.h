@@ -1,6 +1,7 @@
 // ActivationBuffer: memory of a backend for rows of activations in the forms that products take.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "backend/host_backend.h"
@@ -9,48 +10,83 @@
 
 namespace inferno::backend {
 
+// Some of kernels::XForm.
+class XForms {
+ public:
+  void add(kernels::XForm form) { bits_ |= bit(form); }
+  bool has(kernels::XForm form) const { return (bits_ & bit(form)) != 0; }
+
+ private:
+  static uint32_t bit(kernels::XForm form) { return uint32_t{1} << static_cast<int>(form); }
+
+  uint32_t bits_ = 0;
+};
+
 class ActivationBuffer {
  public:
-  // Makes room for rows in 8 bits if `quantizes`, in parts of bfloat16 if `splits`. What it holds is lost if
-  // there is less. kResource when memory is refused.
-  Status reserve(int64_t rows, int64_t cols, bool quantizes, bool splits, HostBackend& memory) {
+  // Makes room for rows in these forms. What it holds is lost if there is less. kResource when memory is
+  // refused.
+  Status reserve(int64_t rows, int64_t cols, XForms forms, HostBackend& memory) {
+    using kernels::XForm;
     constexpr int64_t kWhole = 256;  // keeps the parts of the buffer aligned
     const int64_t elements = whole(rows * cols, kWhole);
-    if (quantizes && elements > capacity_) {
-      // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those
-      // of its halves.
-      TRY_ASSIGN(quantized_, memory.alloc(static_cast<size_t>(elements + elements / kBlock32 * 28)));
-      capacity_ = elements;
-    }
-    if (!splits) return {};
-    const int64_t numbers =
-        whole(rows, kernels::kSplitRows) * whole(cols, kernels::kSplitCols) * kernels::kSplitParts;
-    if (numbers > split_capacity_) {
-      TRY_ASSIGN(split_, memory.alloc(static_cast<size_t>(numbers) * sizeof(uint16_t)));
-      split_capacity_ = numbers;
-    }
+    // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those of
+    // its halves.
+    if (forms.has(XForm::kInt8))
+      TRY(quantized_.reserve(elements, elements + elements / kBlock32 * 28, memory));
+    const auto in_tiles = [&](XForm form, int64_t tile_rows, int64_t tile_cols, int64_t parts) -> Status {
+      if (!forms.has(form)) return {};
+      const int64_t padded_rows = whole(rows, tile_rows);
+      const int64_t numbers = padded_rows * whole(cols, tile_cols) * parts;
+      TRY(tiles(form).reserve(numbers, numbers * static_cast<int64_t>(sizeof(uint16_t)), memory));
+      return scales(form).reserve(padded_rows, padded_rows * static_cast<int64_t>(sizeof(float)), memory);
+    };
+    TRY(in_tiles(XForm::kBf16Parts, kernels::kSplitRows, kernels::kSplitCols, kernels::kSplitParts));
+    for (const XForm form : {XForm::kF16Parts, XForm::kF16})
+      TRY(in_tiles(form, kernels::kF16Rows, kernels::kF16Cols, kernels::f16_parts(form)));
     return {};
   }
+
   // From an element on that begins a block.
   kernels::QuantizedRows quantized_from(int64_t element) const {
-    const int64_t n_blocks = capacity_ / kBlock32;
+    const int64_t n_blocks = quantized_.capacity / kBlock32;
     const int64_t block = element / kBlock32;
-    auto* q = static_cast<int8_t*>(quantized_.data());
-    auto* scale = reinterpret_cast<float*>(q + capacity_);
+    auto* q = static_cast<int8_t*>(quantized_.buffer.data());
+    auto* scale = reinterpret_cast<float*>(q + quantized_.capacity);
     auto* sum = reinterpret_cast<int32_t*>(scale + n_blocks);
     int32_t* half = sum + n_blocks;
     auto* total = reinterpret_cast<float*>(half + 2 * n_blocks);
     float* half_total = total + n_blocks;
     return {q + element, scale + block, sum + block, half + 2 * block, total + block, half_total + 2 * block};
   }
-  uint16_t* split() const { return static_cast<uint16_t*>(split_.data()); }
+  uint16_t* split() const { return static_cast<uint16_t*>(tiles(kernels::XForm::kBf16Parts).buffer.data()); }
+  kernels::F16Rows f16(kernels::XForm form) const {
+    return {static_cast<uint16_t*>(tiles(form).buffer.data()),
+            static_cast<float*>(scales(form).buffer.data())};
+  }
 
  private:
+  struct Room {
+    Buffer buffer;
+    int64_t capacity = 0;  // elements
+
+    Status reserve(int64_t elements, int64_t bytes, HostBackend& memory) {
+      if (elements <= capacity) return {};
+      TRY_ASSIGN(buffer, memory.alloc(static_cast<size_t>(bytes)));
+      capacity = elements;
+      return {};
+    }
+  };
+
   static int64_t whole(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-  Buffer quantized_, split_;
-  int64_t capacity_ = 0;        // elements
-  int64_t split_capacity_ = 0;  // numbers
+  Room& tiles(kernels::XForm form) { return tiles_[static_cast<size_t>(form)]; }
+  const Room& tiles(kernels::XForm form) const { return tiles_[static_cast<size_t>(form)]; }
+  Room& scales(kernels::XForm form) { return scales_[static_cast<size_t>(form)]; }
+  const Room& scales(kernels::XForm form) const { return scales_[static_cast<size_t>(form)]; }
+
+  Room quantized_;
+  std::array<Room, kernels::kXForms> tiles_, scales_;  // by form
 };
 
 }  // namespace inferno::backend

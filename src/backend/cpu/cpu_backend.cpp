@@ -198,19 +198,21 @@ class CpuBackend final : public HostBackend {
                                 Product{&a.w_up, &kNoBias, a.up.as<float>()}};
     norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
-    status_ = activated_.reserve(n, hidden, any_takes({&down, 1}, kernels::XForm::kInt8),
-                                 any_takes({&down, 1}, kernels::XForm::kBf16Parts), *this);
+    status_ = activated_.reserve(n, hidden, forms_of({&down, 1}), *this);
     if (!status_) return;
     const auto activate = [&](Part part) {
       const int64_t first = part.row * hidden + part.col;
       float* gate = a.gate.as<float>() + first;
       kernels_.act_mul({gate, a.up.as<float>() + first, gate, part.n_rows * part.n_cols, a.activation});
-      form({&down, 1}, a.gate.as<float>(), hidden, part, activated_);
+      form_blocks({&down, 1}, a.gate.as<float>(), hidden, part, activated_);
     };
     const Activations normed = {a.normed.as<float>(), n, formed_};
     if (n >= kSharedRows) {
       multiply(gate_up, normed);
-      for_row_blocks(n, [&](int64_t row, int64_t n_rows) { activate({row, n_rows, 0, hidden}); });
+      for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
+        activate({row, n_rows, 0, hidden});
+        form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, n_rows, activated_);
+      });
     } else {
       // The last part may have fewer rows: as if those that are missing were made.
       const int64_t n_parts = (hidden + kActivationRows - 1) / kActivationRows;
@@ -223,6 +225,7 @@ class CpuBackend final : public HostBackend {
           for (int64_t row = 0; row < n; ++row) activate({row, 1, first, rows});
         });
       });
+      form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, 0, n, activated_);
     }
     multiply_and_add(down, {a.gate.as<float>(), n, activated_}, a.post_norm, a.eps, a.x);
   }
@@ -255,14 +258,9 @@ class CpuBackend final : public HostBackend {
     }
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
-    note_form(*matrix);
-    if (matrix->screen != nullptr) note_form(matrix_of(matrix->screen->coarse));
+    forms_.add(matrix->kernel.x_form);
+    if (matrix->screen != nullptr) forms_.add(matrix_of(matrix->screen->coarse).kernel.x_form);
     return weight;
-  }
-
-  void note_form(const CpuMatrix& matrix) {
-    quantizes_ = quantizes_ || matrix.kernel.x_form == kernels::XForm::kInt8;
-    splits_ = splits_ || matrix.kernel.x_form == kernels::XForm::kBf16Parts;
   }
 
   // fn(row, n) for all rows, in blocks by the threads where there are many.
@@ -310,25 +308,37 @@ class CpuBackend final : public HostBackend {
     append_rows({a.k, a.v, a.kv, a.batch}, row, n, head_begin, head_end);
   }
 
-  static bool any_takes(std::span<const Product> products, kernels::XForm x_form) {
-    return std::any_of(products.begin(), products.end(),
-                       [&](const Product& p) { return matrix_of(*p.w).kernel.x_form == x_form; });
+  static XForms forms_of(std::span<const Product> products) {
+    XForms forms;
+    for (const Product& p : products) forms.add(matrix_of(*p.w).kernel.x_form);
+    return forms;
   }
 
-  // Some rows and columns of x, rows of k elements, in the forms that the products take. Fewer columns than
-  // k: of one row.
-  void form(std::span<const Product> products, const float* x, int64_t k, Part part,
-            const ActivationBuffer& to) const {
+  // Some rows and columns of x, rows of k elements, in those of the forms that the products take that are
+  // made of blocks of columns. Fewer columns than k: of one row.
+  void form_blocks(std::span<const Product> products, const float* x, int64_t k, Part part,
+                   const ActivationBuffer& to) const {
+    const XForms forms = forms_of(products);
     const int64_t first = part.row * k + part.col;
-    if (any_takes(products, kernels::XForm::kInt8))
+    if (forms.has(kernels::XForm::kInt8))
       kernels_.quantize(x + first, part.n_rows, part.n_cols, to.quantized_from(first));
-    if (any_takes(products, kernels::XForm::kBf16Parts))
+    if (forms.has(kernels::XForm::kBf16Parts))
       kernels_.split({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
+  }
+
+  // Some rows in the other ones, which have a scale for a row.
+  void form_whole_rows(std::span<const Product> products, const float* x, int64_t k, int64_t row, int64_t n,
+                       const ActivationBuffer& to) const {
+    const XForms forms = forms_of(products);
+    for (const kernels::XForm form : {kernels::XForm::kF16Parts, kernels::XForm::kF16}) {
+      if (forms.has(form)) kernels_.to_f16({x + row * k, k, row, n, form, to.f16(form)});
+    }
   }
 
   void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
     const int64_t k = products.front().w->cols;
-    form(products, x, k, {row, n, 0, k}, formed_);
+    form_blocks(products, x, k, {row, n, 0, k}, formed_);
+    form_whole_rows(products, x, k, row, n, formed_);
   }
 
   void form_for(std::span<const Product> products, const float* x, int64_t n) {
@@ -371,8 +381,7 @@ class CpuBackend final : public HostBackend {
   // The product with the LM head, as far as it can have the highest logits.
   void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
                          const HeadScreen& screen, const Activations& x) {
-    screening_.begin(screen, x.x, x.formed.quantized_from(0), any_takes({&head, 1}, kernels::XForm::kInt8),
-                     x.n);
+    screening_.begin(screen, x.x, x.formed.quantized_from(0), matrix_of(*head.w).kernel.x_form, x.n);
     multiply({&coarse, 1}, x,
              [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
     const int64_t panels_per_group = screen.group_rows / rows_of_panel(a.head);
@@ -511,6 +520,7 @@ class CpuBackend final : public HostBackend {
         x.x,
         x.formed.quantized_from(0),
         x.formed.split(),
+        x.formed.f16(m.kernel.x_form),
         p.y,
         x.n,
         p.w->rows,
@@ -548,7 +558,7 @@ class CpuBackend final : public HostBackend {
   // Room for n rows of the widest matrix, in other forms. Where there is none, the steps up to the end of
   // this forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
-    if (status_) status_ = formed_.reserve(n, max_cols_, quantizes_, splits_, *this);
+    if (status_) status_ = formed_.reserve(n, max_cols_, forms_, *this);
     return status_.ok();
   }
 
@@ -561,9 +571,9 @@ class CpuBackend final : public HostBackend {
   CpuAttention attention_{kernels_, team_, *this};
   int64_t max_cols_ = 0;
   Buffer scratch_;
-  int64_t scratch_bytes_ = 0;                // of a thread
-  bool quantizes_ = false, splits_ = false;  // whether some product takes 8 bits, parts of bfloat16
-  ActivationBuffer formed_;                  // what the products under way multiply
+  int64_t scratch_bytes_ = 0;   // of a thread
+  XForms forms_;                // that some product takes
+  ActivationBuffer formed_;     // what the products under way multiply
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft rows_left_;          // of the products under way
   HeadScreening screening_{kernels_};

@@ -28,7 +28,7 @@ struct CpuKernels {
   void (*rope)(const RopeParams& p);
   // In the cache keys lie in tiles of key_tile positions side by side: (n_blocks, n_kv_heads, block_size /
   // key_tile, head_dim, key_tile). In Q8_0 a tile is, for each 32 dimensions, key_tile scales in F16, then
-  // (32, key_tile) bytes. Values lie as kernels/params.h has it.
+  // (32, key_tile) bytes. Values lie as kernels/params.h has it. (amx_fp16 has tiles of its own in F16.)
   int64_t key_tile;
   // Of KV heads head_begin .. head_end - 1.
   void (*kv_append)(const KvAppendParams& p, int64_t head_begin, int64_t head_end);
@@ -40,6 +40,8 @@ struct CpuKernels {
   void (*quantize)(const float* x, int64_t n, int64_t k, const QuantizedRows& y);
   // For products that take XForm::kBf16Parts; null where none does.
   void (*split)(const SplitParams& p);
+  // Likewise kF16Parts and kF16.
+  void (*to_f16)(const F16Params& p);
   int64_t logit_group;
   void (*bound_logits)(const LogitBoundsParams& p);
   PanelMatmul matmul[kDTypeIds];  // by DType
@@ -49,7 +51,7 @@ struct CpuKernels {
   uint64_t (*read_all)(const void* data, int64_t bytes);
   PeakLoop fp32;  // multiply-adds of float32
   PeakLoop bf16;  // dot products of bfloat16, summed in float32
-  PeakLoop fp16;  // multiply-adds of float16, summed in float16
+  PeakLoop fp16;  // multiply-adds of float16, summed in float16; in tiles, in float32
   PeakLoop int8;  // dot products of 8-bit integers, summed in int32
   // n * step modulo 2^64, by n additions of which each waits for the one before: a clock cycle each.
   uint64_t (*add_chain)(uint64_t step, int64_t n);

@@ -44,5 +44,16 @@ inline void use_tiles(const TileShapes& shapes) {
   written_for_tiles(&shapes);  // nor may anything else take its place before
 }
 
+// Tile C += A times B, of pairs of 16-bit numbers: TDPBF16PS, or TDPFP16PS for kF16 (Intel SDM volume 2).
+// Sums that are subnormal are zeros, and so are subnormal bfloat16. By its bytes, since g++ 12 wants its
+// intrinsics' registers as literals and does not know the second.
+enum class PairType { kBf16 = 2, kF16 = 3 };
+template <PairType kType, int kC, int kA, int kB>
+[[gnu::always_inline]] inline void add_pair_products() {
+  constexpr int kThirdByte = (~kB & 15) << 3 | static_cast<int>(kType);
+  constexpr int kLastByte = 0xc0 | kC << 3 | kA;
+  asm volatile(".byte 0xc4, 0xe2, %c0, 0x5c, %c1" : : "i"(kThirdByte), "i"(kLastByte));
+}
+
 }  // namespace
 }  // namespace inferno::kernels

@@ -172,21 +172,6 @@ void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head, f
   attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk);
 }
 
-// One chunk alone, left in p.partial for merge_chunks().
-template <class V, class Cache>
-void attend_one_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head) {
-  for (int64_t i = 0; i < n; ++i) {
-    rows[i].y = p.partial + i * (head.head_dim + 2);
-    // -0, to which any sum can be added and stays what it is, bit by bit.
-    for (int64_t d = 0; d < head.head_dim; ++d) rows[i].y[d] = -0.0f;
-  }
-  attend_chunk<V, Cache>(rows, n, head, p.all.scale, p.chunk * kAttentionChunk);
-  for (int64_t i = 0; i < n; ++i) {
-    rows[i].y[head.head_dim] = rows[i].max;
-    rows[i].y[head.head_dim + 1] = rows[i].sum;
-  }
-}
-
 template <class V, class Cache>
 void attend(const AttentionPart& p) {
   const AttentionParams& a = p.all;
@@ -199,14 +184,7 @@ void attend(const AttentionPart& p) {
                                      a.kv.n_kv_heads,
                                      a.kv.head_dim,
                                      p.kv_head};
-  if (p.partial != nullptr) return attend_one_chunk<V, Cache>(p, rows, n, head);
-  zero_outputs(rows, n, a.kv.head_dim);
-  // Rows are in order of position, so the first sees the oldest and the last the newest.
-  for (int64_t chunk = rows[0].begin / kAttentionChunk * kAttentionChunk; chunk < rows[n - 1].end;
-       chunk += kAttentionChunk) {
-    attend_chunk<V, Cache>(rows, n, head, a.scale, chunk);
-  }
-  divide_by_sums(rows, n, a.kv.head_dim);
+  attend_chunks(p, rows, n, [&](int64_t chunk) { attend_chunk<V, Cache>(rows, n, head, a.scale, chunk); });
 }
 
 template <class V>

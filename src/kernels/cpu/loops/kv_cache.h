@@ -67,7 +67,8 @@ struct PlainCache {
     }
   }
 
-  // n_keys <= kAppendedKeys, `stride` elements apart, to positions in order from `position` on.
+  // To a position of a block of values; keys: n_keys <= kAppendedKeys, `stride` elements apart, to positions
+  // in order from `position` on.
   static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
                           int64_t position) {
     Stored* keys = reinterpret_cast<Stored*>(tile) + position;
@@ -80,10 +81,11 @@ struct PlainCache {
       }
     }
   }
-  static void append_value(const float* v, int64_t head_dim, uint8_t* row) {
+  static void append_value(const float* v, int64_t head_dim, uint8_t* values, int64_t position) {
+    auto* row = reinterpret_cast<Stored*>(values + position * row_bytes(head_dim));
     for (int64_t d = 0; d < head_dim; d += V::kLanes) {
       const int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
-      Element::store(reinterpret_cast<Stored*>(row) + d, V::load(v + d, n), n);
+      Element::store(row + d, V::load(v + d, n), n);
     }
   }
 };
@@ -140,10 +142,9 @@ struct Q8_0Cache {
       }
     }
   }
-  static void append_value(const float* v, int64_t head_dim, uint8_t* row) {
-    for (int64_t b = 0; b < head_dim / kBlock32; ++b) {
-      reinterpret_cast<BlockQ8_0*>(row)[b] = quantize(v + b * kBlock32);
-    }
+  static void append_value(const float* v, int64_t head_dim, uint8_t* values, int64_t position) {
+    auto* row = reinterpret_cast<BlockQ8_0*>(values + position * row_bytes(head_dim));
+    for (int64_t b = 0; b < head_dim / kBlock32; ++b) row[b] = quantize(v + b * kBlock32);
   }
 
  private:
@@ -210,7 +211,7 @@ void append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) 
                          position % kKeyTile<V>);
       for (int64_t j = 0; j < n; ++j) {
         Cache::append_value(p.v + source + j * stride, kv.head_dim,
-                            static_cast<uint8_t*>(kv.v) + (first + position + j) * bytes);
+                            static_cast<uint8_t*>(kv.v) + first * bytes, position + j);
       }
     }
   }

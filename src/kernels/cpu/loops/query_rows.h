@@ -91,6 +91,32 @@ inline void divide_by_sums(const QueryRow* rows, int64_t n, int64_t head_dim) {
   }
 }
 
+// Goes through the chunks of positions that the rows see by attend_chunk(first position), or does the one
+// that p asks for, which is left in p.partial.
+template <class AttendChunk>
+void attend_chunks(const AttentionPart& p, QueryRow* rows, int64_t n, const AttendChunk& attend_chunk) {
+  const int64_t head_dim = p.all.kv.head_dim;
+  if (p.partial == nullptr) {
+    zero_outputs(rows, n, head_dim);
+    // Rows are in order of position, so the first sees the oldest and the last the newest.
+    for (int64_t chunk = rows[0].begin / kAttentionChunk * kAttentionChunk; chunk < rows[n - 1].end;
+         chunk += kAttentionChunk) {
+      attend_chunk(chunk);
+    }
+    return divide_by_sums(rows, n, head_dim);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    rows[i].y = p.partial + i * (head_dim + 2);
+    // -0, to which any sum can be added and stays what it is, bit by bit.
+    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = -0.0f;
+  }
+  attend_chunk(p.chunk * kAttentionChunk);
+  for (int64_t i = 0; i < n; ++i) {
+    rows[i].y[head_dim] = rows[i].max;
+    rows[i].y[head_dim + 1] = rows[i].sum;
+  }
+}
+
 // Makes the rows of what their chunks have left in p.partial: (n_chunks, rows, head_dim + 2).
 template <class V>
 void merge_chunks(const AttentionPart& p, int64_t n_chunks) {
