@@ -10,7 +10,7 @@ namespace inferno::engine {
 namespace {
 
 constexpr std::string_view kModule = "inferno::decode";
-constexpr int64_t kPrefillChunk = 256;  // rows of a layer between two looks at `cancelled`
+constexpr int64_t kPrefillChunk = 128;  // rows of a layer between two looks at `cancelled`
 
 // A token's probability takes all logits.
 bool logs_tokens() {

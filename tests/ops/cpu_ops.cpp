@@ -67,14 +67,13 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   }
   std::vector<Line> f16;
   std::vector<float> f16_scales(static_cast<size_t>(p.n));
-  const bool takes_f16 = kernel.x_form == kernels::XForm::kF16 || kernel.x_form == kernels::XForm::kF16Parts;
-  if (takes_f16) {
-    const int64_t numbers = (p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * kernels::f16_parts(kernel.x_form);
+  if (kernel.x_form == kernels::XForm::kF16Parts) {
+    const int64_t numbers = (p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * kernels::kF16Parts;
     f16 = lines(numbers * 2);
     const kernels::F16Rows to = {reinterpret_cast<uint16_t*>(bytes_of(f16)), f16_scales.data()};
     const int64_t first = p.n / 2;
-    cpu.to_f16({p.x, p.k, 0, first, kernel.x_form, to});
-    cpu.to_f16({p.x + first * p.k, p.k, first, p.n - first, kernel.x_form, to});
+    cpu.to_f16({p.x, p.k, 0, first, to});
+    cpu.to_f16({p.x + first * p.k, p.k, first, p.n - first, to});
   }
   const kernels::F16Rows f16_rows = {reinterpret_cast<uint16_t*>(bytes_of(f16)), f16_scales.data()};
   std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
@@ -132,16 +131,9 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   namespace reference = kernels::reference;
   const CpuKernels cpu = backend::kernels_of(isa);
   const auto with_cpu = [cpu](auto fn) { return [cpu, fn](const auto& p) { fn(cpu, p); }; };
-  // Activations are rounded for quantized weights.
+  // Activations are rounded to 8 bits for quantized weights.
   const auto matmul_error = [cpu](DType dtype) {
-    switch (cpu.matmul[static_cast<size_t>(dtype)].x_form) {
-      case kernels::XForm::kInt8:
-        return 3e-6;
-      case kernels::XForm::kF16:
-        return 2e-7;
-      default:
-        return 1e-13;
-    }
+    return cpu.matmul[static_cast<size_t>(dtype)].x_form == kernels::XForm::kInt8 ? 3e-6 : 1e-13;
   };
   return {isa.name,
           reference::embed,

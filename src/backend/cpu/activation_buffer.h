@@ -1,7 +1,6 @@
 // ActivationBuffer: memory of a backend for rows of activations in the forms that products take.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "backend/host_backend.h"
@@ -34,16 +33,17 @@ class ActivationBuffer {
     // its halves.
     if (forms.has(XForm::kInt8))
       TRY(quantized_.reserve(elements, elements + elements / kBlock32 * 28, memory));
-    const auto in_tiles = [&](XForm form, int64_t tile_rows, int64_t tile_cols, int64_t parts) -> Status {
-      if (!forms.has(form)) return {};
-      const int64_t padded_rows = whole(rows, tile_rows);
-      const int64_t numbers = padded_rows * whole(cols, tile_cols) * parts;
-      TRY(tiles(form).reserve(numbers, numbers * static_cast<int64_t>(sizeof(uint16_t)), memory));
-      return scales(form).reserve(padded_rows, padded_rows * static_cast<int64_t>(sizeof(float)), memory);
-    };
-    TRY(in_tiles(XForm::kBf16Parts, kernels::kSplitRows, kernels::kSplitCols, kernels::kSplitParts));
-    for (const XForm form : {XForm::kF16Parts, XForm::kF16})
-      TRY(in_tiles(form, kernels::kF16Rows, kernels::kF16Cols, kernels::f16_parts(form)));
+    if (forms.has(XForm::kBf16Parts)) {
+      const int64_t numbers =
+          whole(rows, kernels::kSplitRows) * whole(cols, kernels::kSplitCols) * kernels::kSplitParts;
+      TRY(split_.reserve(numbers, numbers * 2, memory));
+    }
+    if (forms.has(XForm::kF16Parts)) {
+      const int64_t whole_rows = whole(rows, kernels::kF16Rows);
+      const int64_t numbers = whole_rows * whole(cols, kernels::kF16Cols) * kernels::kF16Parts;
+      TRY(f16_.reserve(numbers, numbers * 2, memory));
+      TRY(f16_scales_.reserve(whole_rows, whole_rows * 4, memory));
+    }
     return {};
   }
 
@@ -59,10 +59,9 @@ class ActivationBuffer {
     float* half_total = total + n_blocks;
     return {q + element, scale + block, sum + block, half + 2 * block, total + block, half_total + 2 * block};
   }
-  uint16_t* split() const { return static_cast<uint16_t*>(tiles(kernels::XForm::kBf16Parts).buffer.data()); }
-  kernels::F16Rows f16(kernels::XForm form) const {
-    return {static_cast<uint16_t*>(tiles(form).buffer.data()),
-            static_cast<float*>(scales(form).buffer.data())};
+  uint16_t* split() const { return static_cast<uint16_t*>(split_.buffer.data()); }
+  kernels::F16Rows f16() const {
+    return {static_cast<uint16_t*>(f16_.buffer.data()), static_cast<float*>(f16_scales_.buffer.data())};
   }
 
  private:
@@ -80,13 +79,7 @@ class ActivationBuffer {
 
   static int64_t whole(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-  Room& tiles(kernels::XForm form) { return tiles_[static_cast<size_t>(form)]; }
-  const Room& tiles(kernels::XForm form) const { return tiles_[static_cast<size_t>(form)]; }
-  Room& scales(kernels::XForm form) { return scales_[static_cast<size_t>(form)]; }
-  const Room& scales(kernels::XForm form) const { return scales_[static_cast<size_t>(form)]; }
-
-  Room quantized_;
-  std::array<Room, kernels::kXForms> tiles_, scales_;  // by form
+  Room quantized_, split_, f16_, f16_scales_;
 };
 
 }  // namespace inferno::backend

@@ -326,13 +326,11 @@ class CpuBackend final : public HostBackend {
       kernels_.split({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
   }
 
-  // Some rows in the other ones, which have a scale for a row.
+  // Some rows in the form that has a scale for a row.
   void form_whole_rows(std::span<const Product> products, const float* x, int64_t k, int64_t row, int64_t n,
                        const ActivationBuffer& to) const {
-    const XForms forms = forms_of(products);
-    for (const kernels::XForm form : {kernels::XForm::kF16Parts, kernels::XForm::kF16}) {
-      if (forms.has(form)) kernels_.to_f16({x + row * k, k, row, n, form, to.f16(form)});
-    }
+    if (forms_of(products).has(kernels::XForm::kF16Parts))
+      kernels_.to_f16({x + row * k, k, row, n, to.f16()});
   }
 
   void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
@@ -381,7 +379,8 @@ class CpuBackend final : public HostBackend {
   // The product with the LM head, as far as it can have the highest logits.
   void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
                          const HeadScreen& screen, const Activations& x) {
-    screening_.begin(screen, x.x, x.formed.quantized_from(0), matrix_of(*head.w).kernel.x_form, x.n);
+    screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has(kernels::XForm::kInt8),
+                     x.n);
     multiply({&coarse, 1}, x,
              [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
     const int64_t panels_per_group = screen.group_rows / rows_of_panel(a.head);
@@ -520,7 +519,7 @@ class CpuBackend final : public HostBackend {
         x.x,
         x.formed.quantized_from(0),
         x.formed.split(),
-        x.formed.f16(m.kernel.x_form),
+        x.formed.f16(),
         p.y,
         x.n,
         p.w->rows,

@@ -120,29 +120,6 @@ Sizes sizes_of(const Tensor& head, const CpuKernels& kernels) {
   return {n_panels, static_cast<size_t>(n_panels * kernel.panel_bytes(head.cols()))};
 }
 
-struct Lengths {
-  double rounded, off;  // |x'|, |x - x'|
-};
-
-Lengths lengths_in_int8(const float* x, int64_t k, const kernels::QuantizedRows& rows, int64_t block) {
-  Lengths squares = {0, 0};
-  for (int64_t i = 0; i < k; ++i) {
-    const double value = static_cast<double>(rows.scale[block + i / kBlock32]) * rows.q[block * kBlock32 + i];
-    squares.rounded += value * value;
-    squares.off += (x[i] - value) * (x[i] - value);
-  }
-  return {std::sqrt(squares.rounded), std::sqrt(squares.off)};
-}
-
-// Not less: numbers are off by 2^-11 of themselves, and by what the row's smallest may lose beside its
-// largest.
-Lengths lengths_in_f16(const float* x, int64_t k) {
-  double square = 0;
-  for (int64_t i = 0; i < k; ++i) square += static_cast<double>(x[i]) * x[i];
-  const double off = std::sqrt(square) * 0x1p-10;
-  return {std::sqrt(square) + off, off};
-}
-
 }  // namespace
 
 uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels) {
@@ -200,7 +177,7 @@ bool HeadScreening::is_due() {
 }
 
 void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,
-                          kernels::XForm head, int64_t n) {
+                          bool rounded_as_well, int64_t n) {
   screen_ = &screen;
   coarse_.resize(static_cast<size_t>(n * screen.n_groups));
   most_.resize(coarse_.size());
@@ -208,16 +185,16 @@ void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernel
   const int64_t k = screen.coarse.cols;
   // Each of two sums of k products, in whatever order, is off by at most k units in the last place of the
   // sum of their magnitudes, which is at most |w| |x|; twice that, for what comes before and after.
-  double rounding = static_cast<double>(k + 64) * 0x1p-22;
-  const kernels::XForm form = matrix_of(screen.coarse).kernel.x_form;
-  // Then weights are rounded to float16 as well: the copy's by 2^-11 of themselves, the head's own by as much
-  // twice, as its scales are.
-  if (form == kernels::XForm::kF16) rounding += 0x1p-9;
+  const double rounding = static_cast<double>(k + 64) * 0x1p-22;
   for (int64_t r = 0; r < n; ++r) {
-    const auto [length, all_off] = form == kernels::XForm::kF16
-                                       ? lengths_in_f16(x + r * k, k)
-                                       : lengths_in_int8(x + r * k, k, rounded, r * k / kBlock32);
-    const double off = form == head ? 0 : all_off;
+    double length = 0, off = 0;
+    for (int64_t i = r * k; i < (r + 1) * k; ++i) {
+      const double value = static_cast<double>(rounded.scale[i / kBlock32]) * rounded.q[i];
+      length += value * value;
+      off += (x[i] - value) * (x[i] - value);
+    }
+    length = std::sqrt(length);
+    off = rounded_as_well ? 0 : std::sqrt(off);
     const bool is_bounded = (length + off) * screen.largest_norm < kLargestLogit;
     rows_.push_back({up(length), is_bounded ? up(off + rounding * (length + off)) : kInfinity, -kInfinity});
   }

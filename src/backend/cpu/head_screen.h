@@ -3,8 +3,8 @@
 // of rows that may hold the token.
 //
 // For row i of the head w, of the copy c and for activations x, which the copy's product takes as x', rounded
-// (by Cauchy and Schwarz; the head's own product rounds them as well, or not):
-//   | w_i . x - c_i . x' | <= |w_i - c_i| |x'| + |w_i| |x - x'| + what float sums and float16 weights round
+// to 8 bits (by Cauchy and Schwarz; the head's own product rounds them as well, or not):
+//   | w_i . x - c_i . x' | <= |w_i - c_i| |x'| + |w_i| |x - x'| + what float sums round
 // So what is left, once one logit is known, are the rows whose coarse logit and that bound together reach it.
 // The argument is Vijayanarasimhan et al. 2014's and many others': search exactly, bounded by norms.
 #pragma once
@@ -48,10 +48,10 @@ class HeadScreening {
   // Whether this pass should use its screen: not for a while after passes that gained nothing.
   bool is_due();
 
-  // Before the product with the copy: for n rows of activations x, (n, dim), and x in 8 bits, where the
-  // copy's product takes them so. head: as what the head's own product takes them.
+  // Before the product with the copy: for n rows of activations x, (n, dim), and x rounded. rounded_as_well:
+  // the head's own product takes them rounded, too.
   void begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,
-             kernels::XForm head, int64_t n);
+             bool rounded_as_well, int64_t n);
   // The copy's logits of rows begin .. end - 1 are there, whole groups, (n, vocab): taken note of, -inf
   // stands there afterwards. From any thread.
   void coarse_logits(float* logits, int64_t begin, int64_t end);

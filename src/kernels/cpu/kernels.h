@@ -40,7 +40,7 @@ struct CpuKernels {
   void (*quantize)(const float* x, int64_t n, int64_t k, const QuantizedRows& y);
   // For products that take XForm::kBf16Parts; null where none does.
   void (*split)(const SplitParams& p);
-  // Likewise kF16Parts and kF16.
+  // Likewise kF16Parts.
   void (*to_f16)(const F16Params& p);
   int64_t logit_group;
   void (*bound_logits)(const LogitBoundsParams& p);

@@ -36,13 +36,11 @@ struct SplitParams {
 };
 
 // What a product takes x as.
-enum class XForm : uint8_t { kFloat, kInt8, kBf16Parts, kF16Parts, kF16 };
-constexpr int kXForms = 5;
+enum class XForm : uint8_t { kFloat, kInt8, kBf16Parts, kF16Parts };
 
-// Rows of activations in float16: x = the row's scale, a power of two, times the sum of its parts. Of
-// kF16Parts there are two, which leave of x at most 2^-22, of kF16 one, which leaves at most 2^-11; of
-// numbers below 2^-28 of the row's largest more. In tiles, (ceil(n / 16), ceil(k / 32), parts, 16 rows, 32
-// columns), the columns of kF16 in each group of four as 0, 2, 1, 3, with zeros after the last; nothing is
+// Rows of activations in float16: x = the row's scale, a power of two, times the sum of two parts, of which
+// at most 2^-22 of x is missing or 2^-39 of the row's largest (more where that is below 2^-86). In tiles,
+// (ceil(n / 16), ceil(k / 32), 2 parts, 16 rows, 32 columns), with zeros after the last column; nothing is
 // said of rows after the last.
 struct F16Rows {
   uint16_t* tiles;
@@ -50,15 +48,12 @@ struct F16Rows {
 };
 constexpr int64_t kF16Rows = 16;
 constexpr int64_t kF16Cols = 32;
-constexpr int64_t f16_parts(XForm form) {
-  return form == XForm::kF16Parts ? 2 : 1;
-}
+constexpr int64_t kF16Parts = 2;
 // Makes these rows of them.
 struct F16Params {
   const float* x;  // (n_rows, k)
   int64_t k;
   int64_t row, n_rows;
-  XForm form;  // kF16Parts or kF16
   F16Rows to;  // of all rows
 };
 
@@ -77,7 +72,7 @@ struct PanelMatmulParams {
   const float* x;           // (n, k): read by products that take XForm::kFloat
   QuantizedRows quantized;  // by those that take kInt8
   const uint16_t* split;    // as SplitParams has it: by those that take kBf16Parts
-  F16Rows f16;              // in the product's own form: by those that take kF16Parts or kF16
+  F16Rows f16;              // by those that take kF16Parts
   float* y;                 // (n, m)
   int64_t n, m, k;
   int64_t panel_begin, panel_end;

@@ -24,25 +24,17 @@ float scale_of(const float* x, int64_t k) {
   return _mm512_cvtss_f32(_mm512_scalef_ps(_mm512_set1_ps(1), _mm512_set1_ps(static_cast<float>(power))));
 }
 
-// Columns in each group of four as 0, 2, 1, 3.
-__m512i in_fours(__m512i halves) {
-  const __m512i index = _mm512_set_epi16(31, 29, 30, 28, 27, 25, 26, 24, 23, 21, 22, 20, 19, 17, 18, 16, 15,
-                                         13, 14, 12, 11, 9, 10, 8, 7, 5, 6, 4, 3, 1, 2, 0);
-  return _mm512_permutexvar_epi16(index, halves);
-}
-
 }  // namespace
 
 void to_f16(const F16Params& p) {
   const int64_t blocks = (p.k + kF16Cols - 1) / kF16Cols;
-  const int64_t parts = f16_parts(p.form);
   for (int64_t r = 0; r < p.n_rows; ++r) {
     const int64_t row = p.row + r;
     const float* x = p.x + r * p.k;
     const float scale = scale_of(x, p.k);
     p.to.scales[row] = scale;
     const __m512 factor = _mm512_set1_ps(1 / scale);
-    uint16_t* to = p.to.tiles + row / kF16Rows * blocks * parts * kTileHalves + row % kF16Rows * kF16Cols;
+    uint16_t* to = p.to.tiles + row / kF16Rows * blocks * kF16Parts * kTileHalves + row % kF16Rows * kF16Cols;
     for (int64_t i = 0; i < p.k; i += kF16Cols) {
       __m512 rest[2];
       for (int64_t v = 0; v < 2; ++v) {
@@ -53,12 +45,11 @@ void to_f16(const F16Params& p) {
       constexpr int kInfinity = 0x08 | 0x10;  // which has no rest
       const __mmask16 finite[2] = {_knot_mask16(_mm512_fpclass_ps_mask(rest[0], kInfinity)),
                                    _knot_mask16(_mm512_fpclass_ps_mask(rest[1], kInfinity))};
-      for (int64_t part = 0; part < parts; ++part, to += kTileHalves) {
+      for (int64_t part = 0; part < kF16Parts; ++part, to += kTileHalves) {
         constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
         const __m256i low = _mm512_cvtps_ph(rest[0], kNearest);
         const __m256i high = _mm512_cvtps_ph(rest[1], kNearest);
-        const __m512i both = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
-        _mm512_store_si512(to, p.form == XForm::kF16 ? in_fours(both) : both);
+        _mm512_store_si512(to, _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1));
         rest[0] = _mm512_maskz_sub_ps(finite[0], rest[0], _mm512_cvtph_ps(low));
         rest[1] = _mm512_maskz_sub_ps(finite[1], rest[1], _mm512_cvtph_ps(high));
       }

@@ -27,7 +27,7 @@ constexpr int64_t kKeys = 16;    // positions of a tile of keys
 constexpr int64_t kValues = 16;  // dimensions of a tile of values
 constexpr int64_t kMaxTiles = kMaxQueryRows / kRows;
 constexpr int64_t kMaxHeadDim = 256;
-constexpr int64_t kParts = f16_parts(XForm::kF16Parts);
+constexpr int64_t kParts = kF16Parts;
 constexpr int64_t kDepths = kAttentionChunk / kDepth;
 static_assert(kMaxQueryRows % kRows == 0 && kKeyTile<V> % kDepth == 0);
 
@@ -306,8 +306,7 @@ void attend(const AttentionPart& p) {
                      a.kv.n_kv_heads,
                      a.kv.head_dim,
                      p.kv_head};
-  for (int64_t r = 0; r < w.n; ++r)
-    to_f16({rows[r].q, a.kv.head_dim, r, 1, XForm::kF16Parts, {w.queries, w.score_factors}});
+  for (int64_t r = 0; r < w.n; ++r) to_f16({rows[r].q, a.kv.head_dim, r, 1, {w.queries, w.score_factors}});
   for (int64_t r = 0; r < w.n; ++r) w.score_factors[r] *= a.scale;
   written_for_tiles(w.queries);
   use_tiles(shapes_of(w.n));

@@ -7,7 +7,7 @@ namespace inferno::kernels::amx_fp16 {
 namespace {
 
 struct F16 {
-  static constexpr int64_t kParts = f16_parts(XForm::kF16Parts);
+  static constexpr int64_t kParts = kF16Parts;
   static const uint16_t* tiles(const PanelMatmulParams& p) { return p.f16.tiles; }
   static constexpr PairType kType = PairType::kF16;
   static __m512 scaled(const PanelMatmulParams& p, int64_t row, __m512 sums) {

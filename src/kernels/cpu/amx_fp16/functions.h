@@ -6,8 +6,6 @@
 namespace inferno::kernels::amx_fp16 {
 
 void to_f16(const F16Params& p);
-void set_simple_quants(CpuKernels* table);
-void set_k_quants(CpuKernels* table);
 void set_f16_products(CpuKernels* table);
 void set_attention(CpuKernels* table);
 

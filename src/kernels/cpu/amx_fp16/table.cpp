@@ -7,8 +7,6 @@ namespace inferno::kernels::amx_fp16 {
 
 CpuKernels table(CpuKernels base) {
   base.to_f16 = to_f16;
-  set_simple_quants(&base);
-  set_k_quants(&base);
   set_f16_products(&base);
   set_attention(&base);
   base.fp16 = {kSums * kPairProduct, pair_loop<PairType::kF16, 0x3c00>};
