@@ -59,9 +59,10 @@ struct RopeParams {
   RopeStyle style;
 };
 
-// Where a layer's keys and values lie: blocks of positions, each (n_kv_heads, block_size, head_dim) in dtype.
-// A contiguous cache is one block as long as the context. In Q8_0 the head_dim elements of a position and
-// head are head_dim / 32 blocks (BlockQ8_0) one after the other, as a row of weights is.
+// Where a layer's keys and values lie: blocks of positions, each (n_kv_heads, block_size, head_dim) in dtype,
+// or in an order of the backend's own within a head. A contiguous cache is one block as long as the context.
+// In Q8_0 the head_dim elements of a position and head are head_dim / 32 blocks (BlockQ8_0) one after the
+// other, as a row of weights is.
 struct KvLayerView {
   void* k;      // (n_blocks, n_kv_heads, block_size, head_dim)
   void* v;      // likewise

@@ -19,6 +19,10 @@ const CpuFeatures kSapphireRapids({"avx2", "fma", "f16c", "avx_vnni", "avx512f",
                                    "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
                                    "amx_bf16", "amx_int8"});
 
+const CpuFeatures kGraniteRapids({"avx2", "fma", "f16c", "avx_vnni", "avx512f", "avx512bw", "avx512vl",
+                                  "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
+                                  "amx_bf16", "amx_int8", "amx_fp16"});
+
 std::vector<std::string_view> names(const CpuFeatures& features) {
   std::vector<std::string_view> result;
   for (const CpuIsa* isa : available_isas(features)) result.push_back(isa->name);
@@ -42,6 +46,7 @@ TEST(CpuIsa, TheBestIsChosenUnlessOneIsForced) {
   EXPECT_STREQ((*choose_isa(kZen5, std::nullopt))->name, "avx512_bf16");
   EXPECT_STREQ((*choose_isa(kSkylake, std::nullopt))->name, "avx512");
   EXPECT_STREQ((*choose_isa(kSapphireRapids, std::nullopt))->name, "amx");
+  EXPECT_STREQ((*choose_isa(kGraniteRapids, std::nullopt))->name, "amx_fp16");
   EXPECT_STREQ((*choose_isa(kZen5, "avx2"))->name, "avx2");
   EXPECT_STREQ((*choose_isa(kZen5, "generic"))->name, "generic");
 }
@@ -84,6 +89,7 @@ TEST(CpuIsa, TheTableOfEachIsWhole) {
     ASSERT_GT(table.key_tile, 0) << isa->name;
     for (const kernels::PanelMatmul& kernel : table.matmul) {
       EXPECT_TRUE(kernel.x_form != kernels::XForm::kBf16Parts || table.split != nullptr) << isa->name;
+      EXPECT_TRUE(kernel.x_form != kernels::XForm::kF16Parts || table.to_f16 != nullptr) << isa->name;
       EXPECT_TRUE(kernel.multiply_tiles == nullptr || kernel.x_form == kernels::XForm::kInt8) << isa->name;
     }
     EXPECT_EQ(kernels::kAttentionChunk % table.key_tile, 0) << isa->name;

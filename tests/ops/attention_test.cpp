@@ -156,9 +156,14 @@ std::vector<Shape> shapes() {
     for (const int64_t head_dim : {8, 20, 32, 64, 96, 128, 256}) {
       if (!has_blocks || head_dim % 32 == 0) all.push_back({4, 2, head_dim, 0, dtype});
     }
-    for (const int64_t ratio : {1, 2, 3, 4, 5, 8}) all.push_back({2 * ratio, 2, small, 0, dtype});
-    for (const int64_t window : {1, 2, 7, 100, 255, 256, 257, 300, 5000})
-      all.push_back({2, 1, small, window, dtype});
+    // Heads of no whole tile and, in F16, of some.
+    std::vector<int64_t> head_dims = {small};
+    if (dtype == DType::kF16) head_dims.push_back(64);
+    for (const int64_t head_dim : head_dims) {
+      for (const int64_t ratio : {1, 2, 3, 4, 5, 8}) all.push_back({2 * ratio, 2, head_dim, 0, dtype});
+      for (const int64_t window : {1, 2, 7, 100, 255, 256, 257, 300, 5000})
+        all.push_back({2, 1, head_dim, window, dtype});
+    }
   }
   return all;
 }
@@ -228,6 +233,27 @@ TEST_P(AttentionTest, CuttingItIntoChunksChangesNoBit) {
       const std::vector<Sequence> batch = {make_sequence(shape, 1100, n_queries),
                                            make_sequence(shape, 262, n_queries), make_sequence(shape, 30, 1)};
       EXPECT_TRUE(same_bits(run(cut, shape, batch, 64), run(ops(), shape, batch, 64)));
+    }
+  }
+}
+
+// A chunk whose scores are far below those of the one before weighs almost nothing, but the same either way.
+TEST_P(AttentionTest, CuttingOffAFarSmallerChunkChangesNoBit) {
+  if (!ops().attention_in_chunks) return;
+  OpSet cut = ops();
+  cut.attention = cut.attention_in_chunks;
+  for (const DType dtype : cache_types()) {
+    const Shape shape = {1, 1, 64, 0, dtype};
+    for (const float lower : {72.0f, 79.0f, 86.0f, 100.0f}) {
+      Sequence s = make_sequence(shape, kernels::kAttentionChunk + 40, 1);
+      std::fill(s.q.begin(), s.q.end(), 1.0f);
+      std::fill(s.k.begin(), s.k.end(), 0.0f);
+      // A score is the sum of a key over 8.
+      for (int64_t p = 0; p < kernels::kAttentionChunk; ++p) s.k[static_cast<size_t>(p * 64)] = lower * 8;
+      round_to(dtype, s.k);
+      std::fill_n(s.v.begin(), kernels::kAttentionChunk * 64, 0.0f);
+      EXPECT_TRUE(same_bits(run(cut, shape, {s}, 64), run(ops(), shape, {s}, 64)))
+          << shape.describe() << ", lower by " << lower;
     }
   }
 }

@@ -58,7 +58,7 @@ double value_at(DType dtype, const uint8_t* head, int64_t position, int64_t d, i
   return row_element(dtype, head + position * static_cast<int64_t>(row_bytes(dtype, head_dim)), d);
 }
 bool in_tiles(const OpSet& ops, DType dtype, int64_t head_dim) {
-  return ops.f16_in_tiles && dtype == DType::kF16 && head_dim % 32 == 0;
+  return ops.f16_in_tiles && dtype == DType::kF16 && head_dim % 32 == 0 && head_dim <= 256;
 }
 double value_at(const OpSet& ops, DType dtype, const uint8_t* head, int64_t position, int64_t d,
                 int64_t head_dim) {
@@ -112,7 +112,8 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
   };
   std::vector<Case> cases;
   for (const DType dtype : cache_types()) cases.push_back({dtype, dtype == DType::kQ8_0 ? 64 : 10});
-  cases.push_back({DType::kF16, 96});  // of whole tiles
+  // Of whole tiles, of more than there may be, and of none.
+  for (const int64_t head_dim : {96, 288, 48}) cases.push_back({DType::kF16, head_dim});
   for (const auto [dtype, head_dim] : cases) {
     const std::vector<float> k = random.floats(n * kHeads * head_dim, -100.0, 100.0);
     const std::vector<float> v = random.floats(n * kHeads * head_dim, -0.01, 0.01);

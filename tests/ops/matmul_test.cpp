@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -141,7 +142,7 @@ TEST_P(MatmulTest, ManyRowsAreAsOneByOne) {
     const int64_t block = traits(dtype).block_elems;
     const int64_t k = block == 1 ? 1101 : block == 32 ? 1120 : 1280;
     std::vector<int64_t> numbers = {16, 40, 49};
-    if (dtype == DType::kBF16) numbers.push_back(200);  // more than stay in a cache
+    if (dtype == DType::kBF16 || dtype == DType::kF16) numbers.push_back(300);  // more than stay in a cache
     for (const int64_t n : numbers) {
       const MatmulCase c(dtype, n, 83, k, n == 49);
       SCOPED_TRACE(c.describe());
@@ -159,11 +160,12 @@ TEST_P(MatmulTest, NothingIsWrittenForNoRows) {
   MatmulCase(DType::kF32, 0, 5, 7, true).run(ops());
   MatmulCase(DType::kQ8_0, 3, 0, 32, false).run(ops());
   MatmulCase(DType::kBF16, 0, 5, 7, true).run(ops());
+  MatmulCase(DType::kF16, 0, 5, 7, true).run(ops());
   MatmulCase(DType::kQ6_K, 0, 5, 256, true).run(ops());
 }
 
 TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {
-  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kQ8_0, DType::kQ6_K}) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ6_K}) {
     MatmulCase c(dtype, 3, 9, 256, false);
     SCOPED_TRACE(c.describe());
     const std::vector<float> clean = c.run(ops());
@@ -176,6 +178,32 @@ TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {
         EXPECT_EQ(y[i], clean[i]) << i;
       }
     }
+  }
+}
+
+// Rows of every size beside each other, and numbers of every size in a row.
+TEST_P(MatmulTest, RowsOfAnySizeAreMultiplied) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    MatmulCase c(dtype, 8, 9, 64, false);
+    SCOPED_TRACE(c.describe());
+    const std::vector<float> clean = c.run(ops());
+    constexpr std::array<int, 8> kPowers = {0, 80, -80, 17, -24, 100, 3, -1};
+    for (size_t i = 0; i < c.x.size(); ++i) c.x[i] = std::ldexp(c.x[i], kPowers[i / 64]);
+    std::fill_n(c.x.begin() + 6 * 64, 64, 0.0f);
+    const std::vector<float> y = c.run(ops());
+    for (size_t i = 0; i < y.size(); ++i) {
+      const size_t row = i / 9;
+      EXPECT_EQ(y[i], row == 6 ? 0.0f : std::ldexp(clean[i], kPowers[row])) << "row " << row;
+    }
+    // A number that is small beside its row's largest still counts where that meets a zero.
+    std::fill(c.x.begin(), c.x.end(), 0.0f);
+    std::fill(c.w.begin(), c.w.end(), uint8_t{0});
+    const auto one = dtype == DType::kF32 ? 0x3f800000u : dtype == DType::kF16 ? 0x3c00u : 0x3f80u;
+    const size_t bytes = dtype == DType::kF32 ? 4 : 2;
+    std::memcpy(c.w.data() + 5 * bytes, &one, bytes);  // w[0][5] = 1
+    c.x[0] = 1000.0f;
+    c.x[5] = 0x1p-20f;
+    EXPECT_EQ(c.run(ops())[0], 0x1p-20f);
   }
 }
 

@@ -47,8 +47,8 @@ std::map<std::string, uint64_t> layout_hashes(const CpuKernels& cpu) {
       EXPECT_EQ(panels, pack(kernel, dtype, cols, 0xff)) << name(dtype) << ": bytes that nobody writes";
       all.insert(all.end(), panels.begin(), panels.end());
     }
-    if (kernel.x_form ==
-        kernels::XForm::kBf16Parts) {  // zeros after the last column: they are multiplied, too
+    // Zeros after the last column of those that tiles multiply: they are multiplied, too.
+    if (kernel.x_form == kernels::XForm::kBf16Parts || kernel.x_form == kernels::XForm::kF16Parts) {
       EXPECT_EQ(pack(kernel, dtype, 77, 0x00), pack(kernel, dtype, 77, 0xff))
           << name(dtype) << ": 77 columns";
     }

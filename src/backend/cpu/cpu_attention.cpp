@@ -40,6 +40,7 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
     const int64_t n_queries = a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s];
     const int64_t first_position = a.batch.context_lens[s] - n_queries;
     const int64_t rows = n_queries * heads_per_kv_head;
+    if (rows == 0) continue;
     // The last rows first: they see the most.
     for (int64_t begin = (rows - 1) / kMaxQueryRows * kMaxQueryRows; begin >= 0; begin -= kMaxQueryRows) {
       const int64_t end = std::min(rows, begin + kMaxQueryRows);

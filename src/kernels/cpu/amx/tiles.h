@@ -1,7 +1,7 @@
 // The eight tile registers of AMX: matrices of up to 16 rows of 64 bytes (Intel SDM volume 1, chapter 18). A
 // product adds to tile C (rows of 16 int32 or float32) what A (as many rows, of activations) times B (of
-// weights) comes to. A row of B is 16 groups of 4 bytes, one for each column of C: four int8 or two bfloat16,
-// which stand below each other in the matrix.
+// weights) comes to. A row of B is 16 groups of 4 bytes, one for each column of C: four int8, two bfloat16 or
+// two float16, which stand below each other in the matrix.
 #pragma once
 
 #include <immintrin.h>
@@ -45,8 +45,8 @@ inline void use_tiles(const TileShapes& shapes) {
 }
 
 // Tile C += A times B, of pairs of 16-bit numbers: TDPBF16PS, or TDPFP16PS for kF16 (Intel SDM volume 2).
-// Sums that are subnormal are zeros, and so are subnormal bfloat16. By its bytes, since g++ 12 wants its
-// intrinsics' registers as literals and does not know the second.
+// Sums that are subnormal are zeros, and so are subnormal bfloat16; subnormal float16 count. By its bytes,
+// since g++ 12 wants its intrinsics' registers as literals and does not know the second.
 enum class PairType { kBf16 = 2, kF16 = 3 };
 template <PairType kType, int kC, int kA, int kB>
 [[gnu::always_inline]] inline void add_pair_products() {

@@ -222,14 +222,17 @@ const uint16_t* seen_values(const Head& head, int64_t position, int64_t first, i
   return room;
 }
 
-// y = y * keep + sums * take, of up to 16 rows and 16 dimensions from d on.
+// y = y * keep + sums * take, of up to 16 rows and 16 dimensions from d on. Sums are brought back from the
+// factor of their weights first: `take` can be so small that it would lose bits, and be 1 where chunks are
+// merged later.
 void add_sums(const Work& w, const Mix* mixes, const float (&sums)[kRows][kValues], int64_t tile, int64_t d) {
   const int64_t n = w.n - tile * kRows < kRows ? w.n - tile * kRows : kRows;
   for (int64_t t = 0; t < n; ++t) {
     const int64_t r = tile * kRows + t;
     float* y = w.rows[r].y + d;
     const __m512 kept = _mm512_mul_ps(_mm512_loadu_ps(y), _mm512_set1_ps(mixes[r].keep));
-    _mm512_storeu_ps(y, _mm512_fmadd_ps(_mm512_load_ps(sums[t]), _mm512_set1_ps(mixes[r].take), kept));
+    const __m512 sum = _mm512_mul_ps(_mm512_load_ps(sums[t]), _mm512_set1_ps(1 / kWeightFactor));
+    _mm512_storeu_ps(y, _mm512_fmadd_ps(sum, _mm512_set1_ps(mixes[r].take), kept));
   }
 }
 
@@ -284,10 +287,7 @@ void attend_chunk(Work& w, const Head& head, int64_t chunk) {
   const int64_t first_depth = begin / kDepth * kDepth;
   const int64_t depths_end = up(end, kDepth);
   Mix mixes[kMaxQueryRows];
-  for (int64_t r = 0; r < w.n; ++r) {
-    mixes[r] = weigh_row(w, r, chunk, first_depth, depths_end);
-    mixes[r].take *= 1 / kWeightFactor;
-  }
+  for (int64_t r = 0; r < w.n; ++r) mixes[r] = weigh_row(w, r, chunk, first_depth, depths_end);
   written_for_tiles(w.weights);
   add_values(w, mixes, head, chunk, first_depth, depths_end, first, last);
 }

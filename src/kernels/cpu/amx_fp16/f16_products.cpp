@@ -1,5 +1,5 @@
-// Products of float16 weights. Activations are sums of two float16, times a power of two: what that loses of
-// them is what rounding a sum of float32 loses.
+// Products of float16 weights. Activations are sums of two float16, times a power of two: see F16Rows for the
+// little that is lost of them.
 #include "kernels/cpu/amx/sixteen_bit_products.h"
 #include "kernels/cpu/amx_fp16/functions.h"
 
