@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 #include <vector>
 
 #include "backend/cpu_isa.h"
@@ -147,7 +146,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cpu.act_mul,
           reference::gather_rows,
           cpu.key_tile,
-          std::string_view(isa.name) == "amx_fp16",
+          cpu.f16_in_tiles,
           matmul_error,
           1e-11,
           with_cpu(attention_in_chunks)};

@@ -28,10 +28,11 @@ struct CpuKernels {
   void (*rope)(const RopeParams& p);
   // In the cache keys lie in tiles of key_tile positions side by side: (n_blocks, n_kv_heads, block_size /
   // key_tile, head_dim, key_tile). In Q8_0 a tile is, for each 32 dimensions, key_tile scales in F16, then
-  // (32, key_tile) bytes. Values lie as kernels/params.h has it. In F16,
-  // where head_dim is a multiple of 32 and at most 256, amx_fp16 has tiles of its own for both: see its
-  // attention.cpp.
+  // (32, key_tile) bytes. Values lie as kernels/params.h has it.
   int64_t key_tile;
+  // But of a cache in F16 whose head_dim is a multiple of 32, up to 256, both may lie in tiles of matrices:
+  // see amx_fp16/attention.cpp.
+  bool f16_in_tiles;
   // Of KV heads head_begin .. head_end - 1.
   void (*kv_append)(const KvAppendParams& p, int64_t head_begin, int64_t head_end);
   void (*attention)(const AttentionPart& p);

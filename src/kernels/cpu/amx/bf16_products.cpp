@@ -48,17 +48,14 @@ struct Bf16 {
   static __m512 scaled(const PanelMatmulParams&, int64_t, __m512 sums) { return sums; }
 };
 
-int64_t no_scratch(int64_t) {
-  return 0;
-}
-
 }  // namespace
 
 void set_bf16_products(CpuKernels* table) {
   using Product = SixteenBitProduct<Bf16>;
   table->split = split;
-  table->matmul[static_cast<int>(DType::kBF16)] = {Product::kRows, XForm::kBf16Parts, Product::panel_bytes,
-                                                   no_scratch,     Product::pack,     Product::multiply};
+  table->matmul[static_cast<int>(DType::kBF16)] = {Product::kRows,       XForm::kBf16Parts,
+                                                   Product::panel_bytes, Product::scratch_bytes,
+                                                   Product::pack,        Product::multiply};
 }
 
 }  // namespace inferno::kernels::amx

@@ -32,6 +32,8 @@ struct SixteenBitProduct {
 
   static int64_t panel_bytes(int64_t k) { return blocks_of(k) * kTileBytes; }
 
+  static int64_t scratch_bytes(int64_t) { return 0; }
+
   static void pack(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
     if (n_rows < kRows || k % kElements != 0) std::memset(panel, 0, static_cast<size_t>(panel_bytes(k)));
     for (int64_t row = 0; row < n_rows; ++row) {

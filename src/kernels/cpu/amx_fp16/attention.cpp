@@ -38,22 +38,49 @@ bool takes_tiles(const KvLayerView& kv) {
   return kv.dtype == DType::kF16 && kv.head_dim % kDepth == 0 && kv.head_dim <= kMaxHeadDim;
 }
 
-// Where the tile of keys or values of these positions begins; both are multiples of kDepth halves.
-struct Head {
-  const uint16_t* k;
-  const uint16_t* v;
-  const int32_t* block_table;
-  int64_t block_size, n_kv_heads, head_dim, kv_head;
+// How rows get into such a cache.
+struct CachedTiles {
+  static int64_t row_bytes(int64_t head_dim) { return head_dim * static_cast<int64_t>(sizeof(uint16_t)); }
 
-  const uint16_t* keys(int64_t position) const { return k + first_half(position); }
-  const uint16_t* values(int64_t position) const { return v + first_half(position); }
-
- private:
-  int64_t first_half(int64_t position) const {
-    const int64_t block = block_table[position / block_size];
-    return ((block * n_kv_heads + kv_head) * block_size + position % block_size) * head_dim;
+  static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
+                          int64_t position) {
+    alignas(64) uint32_t pairs[kAppendedKeys][kMaxHeadDim / 2];
+    for (int64_t j = 0; j < n_keys; ++j) {
+      for (int64_t d = 0; d < head_dim; d += V::kLanes) {
+        V::store_f16(reinterpret_cast<uint16_t*>(pairs[j]) + d, V::load(k + j * stride + d), V::kLanes);
+      }
+    }
+    auto* keys = reinterpret_cast<uint32_t*>(tile);
+    for (int64_t i = 0; i < head_dim / 2; ++i) {
+      for (int64_t j = 0; j < n_keys; ++j) {
+        const int64_t at = position + j;
+        keys[at / kKeys * kKeys * head_dim / 2 + i * kKeys + at % kKeys] = pairs[j][i];
+      }
+    }
+  }
+  static void append_value(const float* v, int64_t head_dim, uint8_t* block, int64_t position) {
+    auto* values = reinterpret_cast<uint16_t*>(block) + position / kDepth * kDepth * head_dim;
+    const bool is_second = position % 2 != 0;
+    for (int64_t d = 0; d < head_dim; d += kValues) {
+      const __m256i halves = _mm512_cvtps_ph(_mm512_loadu_ps(v + d), _MM_FROUND_TO_NEAREST_INT);
+      const __m512i wide = _mm512_cvtepu16_epi32(halves);
+      uint16_t* line = values + d * kDepth + position % kDepth / 2 * kDepth;
+      _mm512_mask_storeu_epi16(line, is_second ? 0xaaaaaaaau : 0x55555555u,
+                               is_second ? _mm512_slli_epi32(wide, 16) : wide);
+    }
   }
 };
+
+using Head = CachedHead<V, CachedTiles>;
+
+// Both are multiples of tiles.
+const uint16_t* keys_of(const Head& head, int64_t position) {
+  return reinterpret_cast<const uint16_t*>(head.key_tile(position));
+}
+const uint16_t* values_of(const Head& head, int64_t position) {
+  const auto* values = reinterpret_cast<const uint16_t*>(head.value_tile(position));
+  return values + position % kKeyTile<V> * head.head_dim;
+}
 
 // One part of attention, as long as it lasts.
 struct Work {
@@ -135,7 +162,7 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end)
   constexpr int64_t kStride = kAttentionChunk * static_cast<int64_t>(sizeof(float));
   const int64_t key_tile = kKeys * head.head_dim;
   for (int64_t i = begin; i < end; i += kKeyTile<V>) {
-    const uint16_t* keys = head.keys(chunk + i);
+    const uint16_t* keys = keys_of(head, chunk + i);
     if (w.n_tiles == 1) {
       static_assert(kKeyTile<V> == 4 * kKeys);
       zero_sums();
@@ -207,15 +234,14 @@ Mix weigh_row(Work& w, int64_t r, int64_t chunk, int64_t begin, int64_t end) {
   return add_chunk<V>(&row, max, V::sum(sums));
 }
 
-// Values of 32 positions from `position` on, as zeros, whatever lies there, those before `first` and from
-// `last` on.
-const uint16_t* seen_values(const Head& head, int64_t position, int64_t first, int64_t last, uint16_t* room) {
-  const uint16_t* values = head.values(position);
-  if (first <= position && position + kDepth <= last) return values;
+// Values of 32 positions from `position` on; as zeros, whatever lies there, those that are not seen.
+const uint16_t* seen_values(const Head& head, int64_t position, Seen seen, uint16_t* room) {
+  const uint16_t* values = values_of(head, position);
+  if (seen.begin <= position && position + kDepth <= seen.end) return values;
   for (int64_t line = 0; line < head.head_dim; ++line) {  // of a pair of positions
     const int64_t at = position + line % (kDepth / 2) * 2;
-    const __mmask32 even = first <= at && at < last ? 0x55555555u : 0;
-    const __mmask32 odd = first <= at + 1 && at + 1 < last ? 0xaaaaaaaau : 0;
+    const __mmask32 even = seen.begin <= at && at < seen.end ? 0x55555555u : 0;
+    const __mmask32 odd = seen.begin <= at + 1 && at + 1 < seen.end ? 0xaaaaaaaau : 0;
     _mm512_store_si512(room + line * kDepth, _mm512_maskz_loadu_epi16(even | odd, values + line * kDepth));
   }
   written_for_tiles(room);
@@ -239,10 +265,10 @@ void add_sums(const Work& w, const Mix* mixes, const float (&sums)[kRows][kValue
 // The values of positions begin .. end - 1 of the chunk, both multiples of kDepth, weighted. Positions first
 // .. last - 1 are seen.
 void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int64_t begin, int64_t end,
-                int64_t first, int64_t last) {
+                Seen seen) {
   const uint16_t* values[kDepths];
   for (int64_t i = begin; i < end; i += kDepth)
-    values[i / kDepth] = seen_values(head, chunk + i, first, last, w.seen_values[i == begin ? 0 : 1]);
+    values[i / kDepth] = seen_values(head, chunk + i, seen, w.seen_values[i == begin ? 0 : 1]);
   constexpr int64_t kValueTile = kDepth * kValues;
   const int64_t row_tile = static_cast<int64_t>(sizeof w.weights[0] / sizeof(uint16_t));
   alignas(64) float sums[4][kRows][kValues];
@@ -273,14 +299,7 @@ void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int6
 }
 
 void attend_chunk(Work& w, const Head& head, int64_t chunk) {
-  int64_t first = w.rows[0].begin;
-  int64_t last = w.rows[0].end;
-  for (int64_t r = 1; r < w.n; ++r) {
-    if (w.rows[r].begin < first) first = w.rows[r].begin;
-    if (w.rows[r].end > last) last = w.rows[r].end;
-  }
-  const int64_t begin = first > chunk ? first - chunk : 0;
-  const int64_t end = last < chunk + kAttentionChunk ? last - chunk : kAttentionChunk;
+  const auto [begin, end] = seen_of_chunk(w.rows, w.n, chunk);
   if (begin >= end) return;
   const auto up = [](int64_t i, int64_t multiple) { return (i + multiple - 1) / multiple * multiple; };
   score(w, head, chunk, begin / kKeyTile<V> * kKeyTile<V>, end);
@@ -289,7 +308,7 @@ void attend_chunk(Work& w, const Head& head, int64_t chunk) {
   Mix mixes[kMaxQueryRows];
   for (int64_t r = 0; r < w.n; ++r) mixes[r] = weigh_row(w, r, chunk, first_depth, depths_end);
   written_for_tiles(w.weights);
-  add_values(w, mixes, head, chunk, first_depth, depths_end, first, last);
+  add_values(w, mixes, head, chunk, first_depth, depths_end, {chunk + begin, chunk + end});
 }
 
 void attend(const AttentionPart& p) {
@@ -299,13 +318,7 @@ void attend(const AttentionPart& p) {
   w.rows = rows;
   w.n = query_rows(p, rows);
   w.n_tiles = (w.n + kRows - 1) / kRows;
-  const Head head = {static_cast<const uint16_t*>(a.kv.k),
-                     static_cast<const uint16_t*>(a.kv.v),
-                     a.block_tables + p.seq * a.max_blocks,
-                     a.kv.block_size,
-                     a.kv.n_kv_heads,
-                     a.kv.head_dim,
-                     p.kv_head};
+  const auto head = cached_head<V, CachedTiles>(p);
   for (int64_t r = 0; r < w.n; ++r) to_f16({rows[r].q, a.kv.head_dim, r, 1, {w.queries, w.score_factors}});
   for (int64_t r = 0; r < w.n; ++r) w.score_factors[r] *= a.scale;
   written_for_tiles(w.queries);
@@ -318,39 +331,6 @@ void attention(const AttentionPart& p) {
   takes_tiles(p.all.kv) ? attend(p) : attention_part<V>(p);
 }
 
-// How rows get into such a cache.
-struct CachedTiles {
-  static int64_t row_bytes(int64_t head_dim) { return head_dim * static_cast<int64_t>(sizeof(uint16_t)); }
-
-  static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
-                          int64_t position) {
-    alignas(64) uint32_t pairs[kAppendedKeys][kMaxHeadDim / 2];
-    for (int64_t j = 0; j < n_keys; ++j) {
-      for (int64_t d = 0; d < head_dim; d += V::kLanes) {
-        V::store_f16(reinterpret_cast<uint16_t*>(pairs[j]) + d, V::load(k + j * stride + d), V::kLanes);
-      }
-    }
-    auto* keys = reinterpret_cast<uint32_t*>(tile);
-    for (int64_t i = 0; i < head_dim / 2; ++i) {
-      for (int64_t j = 0; j < n_keys; ++j) {
-        const int64_t at = position + j;
-        keys[at / kKeys * kKeys * head_dim / 2 + i * kKeys + at % kKeys] = pairs[j][i];
-      }
-    }
-  }
-  static void append_value(const float* v, int64_t head_dim, uint8_t* block, int64_t position) {
-    auto* values = reinterpret_cast<uint16_t*>(block) + position / kDepth * kDepth * head_dim;
-    const bool is_second = position % 2 != 0;
-    for (int64_t d = 0; d < head_dim; d += kValues) {
-      const __m256i halves = _mm512_cvtps_ph(_mm512_loadu_ps(v + d), _MM_FROUND_TO_NEAREST_INT);
-      const __m512i wide = _mm512_cvtepu16_epi32(halves);
-      uint16_t* line = values + d * kDepth + position % kDepth / 2 * kDepth;
-      _mm512_mask_storeu_epi16(line, is_second ? 0xaaaaaaaau : 0x55555555u,
-                               is_second ? _mm512_slli_epi32(wide, 16) : wide);
-    }
-  }
-};
-
 void kv_append(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
   if (!takes_tiles(p.kv)) return kv_append_rows<V>(p, head_begin, head_end);
   append_rows<V, CachedTiles>(p, head_begin, head_end);
@@ -359,6 +339,7 @@ void kv_append(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
 }  // namespace
 
 void set_attention(CpuKernels* table) {
+  table->f16_in_tiles = true;
   table->kv_append = kv_append;
   table->attention = attention;
 }

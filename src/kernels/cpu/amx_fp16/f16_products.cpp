@@ -15,16 +15,13 @@ struct F16 {
   }
 };
 
-int64_t no_scratch(int64_t) {
-  return 0;
-}
-
 }  // namespace
 
 void set_f16_products(CpuKernels* table) {
   using Product = SixteenBitProduct<F16>;
-  table->matmul[static_cast<int>(DType::kF16)] = {Product::kRows, XForm::kF16Parts, Product::panel_bytes,
-                                                  no_scratch,     Product::pack,    Product::multiply};
+  table->matmul[static_cast<int>(DType::kF16)] = {Product::kRows,       XForm::kF16Parts,
+                                                  Product::panel_bytes, Product::scratch_bytes,
+                                                  Product::pack,        Product::multiply};
 }
 
 }  // namespace inferno::kernels::amx_fp16

@@ -33,6 +33,18 @@ struct CachedHead {
   }
 };
 
+template <class V, class Cache>
+CachedHead<V, Cache> cached_head(const AttentionPart& p) {
+  const AttentionParams& a = p.all;
+  return {static_cast<const uint8_t*>(a.kv.k),
+          static_cast<const uint8_t*>(a.kv.v),
+          a.block_tables + p.seq * a.max_blocks,
+          a.kv.block_size,
+          a.kv.n_kv_heads,
+          a.kv.head_dim,
+          p.kv_head};
+}
+
 // Scores of kRows rows against the tile of positions from `position` on.
 template <class V, class Cache, int kRows>
 void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t position, typename V::F scale,
@@ -124,14 +136,7 @@ int64_t add_all_values(const QueryRow* rows, const Mix* mixes, const CachedHead<
 
 template <class V, class Cache, int kRows>
 void attend_tile(QueryRow* rows, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
-  int64_t first = rows[0].begin;
-  int64_t last = rows[0].end;
-  for (int t = 1; t < kRows; ++t) {
-    if (rows[t].begin < first) first = rows[t].begin;
-    if (rows[t].end > last) last = rows[t].end;
-  }
-  const int64_t begin = first > chunk ? first - chunk : 0;
-  const int64_t end = last < chunk + kAttentionChunk ? last - chunk : kAttentionChunk;
+  const auto [begin, end] = seen_of_chunk(rows, kRows, chunk);
   if (begin >= end) return;
   static_assert(kAttentionChunk % kKeyTile<V> == 0);
   const int64_t first_tile = begin / kKeyTile<V> * kKeyTile<V>;
@@ -174,17 +179,11 @@ void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head, f
 
 template <class V, class Cache>
 void attend(const AttentionPart& p) {
-  const AttentionParams& a = p.all;
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
-  const CachedHead<V, Cache> head = {static_cast<const uint8_t*>(a.kv.k),
-                                     static_cast<const uint8_t*>(a.kv.v),
-                                     a.block_tables + p.seq * a.max_blocks,
-                                     a.kv.block_size,
-                                     a.kv.n_kv_heads,
-                                     a.kv.head_dim,
-                                     p.kv_head};
-  attend_chunks(p, rows, n, [&](int64_t chunk) { attend_chunk<V, Cache>(rows, n, head, a.scale, chunk); });
+  const auto head = cached_head<V, Cache>(p);
+  attend_chunks(p, rows, n,
+                [&](int64_t chunk) { attend_chunk<V, Cache>(rows, n, head, p.all.scale, chunk); });
 }
 
 template <class V>

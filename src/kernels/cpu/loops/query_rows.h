@@ -91,6 +91,20 @@ inline void divide_by_sums(const QueryRow* rows, int64_t n, int64_t head_dim) {
   }
 }
 
+// Which positions of a chunk, counted from its first, some of the rows see: none where end <= begin.
+struct Seen {
+  int64_t begin, end;
+};
+inline Seen seen_of_chunk(const QueryRow* rows, int64_t n, int64_t chunk) {
+  int64_t first = rows[0].begin;
+  int64_t last = rows[0].end;
+  for (int64_t i = 1; i < n; ++i) {
+    if (rows[i].begin < first) first = rows[i].begin;
+    if (rows[i].end > last) last = rows[i].end;
+  }
+  return {first > chunk ? first - chunk : 0, last < chunk + kAttentionChunk ? last - chunk : kAttentionChunk};
+}
+
 // Goes through the chunks of positions that the rows see by attend_chunk(first position), or does the one
 // that p asks for, which is left in p.partial.
 template <class AttendChunk>
