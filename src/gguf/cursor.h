@@ -40,6 +40,16 @@ class Cursor {
     return taken;
   }
 
+  // Steps over a string, a 64-bit length and so many bytes; false (and no step) where it is longer than that
+  // or than what is left.
+  bool skip_string(uint64_t max_bytes) {
+    if (remaining() < sizeof(uint64_t)) return false;
+    const auto length = load<uint64_t>(bytes_.data() + position_);
+    if (length > max_bytes || length > remaining() - sizeof(uint64_t)) return false;
+    position_ += sizeof(uint64_t) + length;
+    return true;
+  }
+
  private:
   std::span<const std::byte> bytes_;
   uint64_t position_ = 0;

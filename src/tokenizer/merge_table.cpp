@@ -1,5 +1,6 @@
 #include "tokenizer/merge_table.h"
 
+#include <array>
 #include <bit>
 #include <limits>
 #include <string>
@@ -8,6 +9,13 @@
 #include "base/text.h"
 
 namespace inferno::tokenizer {
+
+// The parts of a merge and what they come to.
+struct SpelledMerge {
+  std::string_view left, right;
+  std::string product;
+};
+
 namespace {
 
 constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
@@ -17,30 +25,26 @@ uint64_t pair_of(int32_t left, int32_t right) {
   return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right);
 }
 
-struct ResolvedMerge {
-  int32_t left, right, product;
-};
+// Merges that are resolved together.
+constexpr size_t kBatch = Vocabulary::kFoundTogether;
 
-Result<ResolvedMerge> resolve(const gguf::File& file, const Vocabulary& vocabulary, uint64_t index,
-                              std::string_view merge) {
+Status spell(const gguf::File& file, uint64_t index, std::string_view merge, SpelledMerge& spelled) {
   const size_t space = merge.find(' ');
   if (space == std::string_view::npos || space == 0 || space + 1 == merge.size() ||
       merge.find(' ', space + 1) != std::string_view::npos) {
     return invalid_element(file, kMergesKey, index, "\"{}\" is not two tokens separated by one space",
                            escaped(merge));
   }
-  std::string product(merge.substr(0, space));
-  product += merge.substr(space + 1);
-  const auto id_of = [&](std::string_view token, const char* role) -> Result<int32_t> {
-    if (const std::optional<int32_t> id = vocabulary.find(token)) return *id;
-    return invalid_element(file, kMergesKey, index, "\"{}\": its {} \"{}\" is not in tokenizer.ggml.tokens",
-                           escaped(merge), role, escaped(token));
-  };
-  ResolvedMerge resolved{};
-  TRY_ASSIGN(resolved.left, id_of(merge.substr(0, space), "left part"));
-  TRY_ASSIGN(resolved.right, id_of(merge.substr(space + 1), "right part"));
-  TRY_ASSIGN(resolved.product, id_of(product, "product"));
-  return resolved;
+  spelled.left = merge.substr(0, space);
+  spelled.right = merge.substr(space + 1);
+  spelled.product.assign(spelled.left).append(spelled.right);
+  return {};
+}
+
+Error not_a_token(const gguf::File& file, uint64_t index, const char* role, const SpelledMerge& spelled,
+                  std::string_view token) {
+  return invalid_element(file, kMergesKey, index, "\"{} {}\": its {} \"{}\" is not in tokenizer.ggml.tokens",
+                         escaped(spelled.left), escaped(spelled.right), role, escaped(token));
 }
 
 }  // namespace
@@ -53,15 +57,53 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
     return invalid_key(file, kMergesKey, "expected at most 4294967295 merges, found {}", merges.size());
   }
   MergeTable table(static_cast<size_t>(merges.size()));
-  uint32_t rank = 0;
+  std::array<SpelledMerge, kBatch> batch;
+  size_t n = 0;
+  uint32_t rank = 0;  // of the batch's first
+  const auto insert_batch = [&]() -> Status {
+    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n)));
+    rank += static_cast<uint32_t>(n);
+    n = 0;
+    return {};
+  };
   for (const std::string_view merge : merges) {
-    TRY_ASSIGN(const ResolvedMerge resolved, resolve(file, vocabulary, rank, merge));
-    if (!table.insert(resolved.left, resolved.right, {rank, resolved.product})) {
-      return invalid_element(file, kMergesKey, rank, "\"{}\" stands there twice", escaped(merge));
+    if (const Status spelled = spell(file, rank + n, merge, batch[n]); !spelled) {
+      TRY(insert_batch());  // what is wrong before this comes first
+      return spelled.error();
     }
-    ++rank;
+    if (++n == kBatch) TRY(insert_batch());
   }
+  TRY(insert_batch());
   return table;
+}
+
+Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
+                                   std::span<const SpelledMerge> merges) {
+  const size_t n = merges.size();
+  std::array<std::string_view, kBatch> spellings;
+  std::array<int32_t, kBatch> left;
+  std::array<int32_t, kBatch> right;
+  std::array<int32_t, kBatch> product;
+  const auto find = [&](auto spelling_of, std::array<int32_t, kBatch>& ids) {
+    for (size_t i = 0; i < n; ++i) spellings[i] = spelling_of(merges[i]);
+    vocabulary.find_together(std::span(spellings).first(n), ids);
+  };
+  find([](const SpelledMerge& s) { return s.left; }, left);
+  find([](const SpelledMerge& s) { return s.right; }, right);
+  find([](const SpelledMerge& s) { return std::string_view(s.product); }, product);
+  for (size_t i = 0; i < n; ++i) __builtin_prefetch(&slots_[first_slot(pair_of(left[i], right[i]))], 1);
+  for (size_t i = 0; i < n; ++i) {
+    const auto index = rank + static_cast<uint32_t>(i);
+    const SpelledMerge& s = merges[i];
+    if (left[i] < 0) return not_a_token(file, index, "left part", s, s.left);
+    if (right[i] < 0) return not_a_token(file, index, "right part", s, s.right);
+    if (product[i] < 0) return not_a_token(file, index, "product", s, s.product);
+    if (!insert(left[i], right[i], {index, product[i]})) {
+      return invalid_element(file, kMergesKey, index, "\"{} {}\" stands there twice", escaped(s.left),
+                             escaped(s.right));
+    }
+  }
+  return {};
 }
 
 size_t MergeTable::first_slot(uint64_t pair) const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -11,6 +12,8 @@
 #include "tokenizer/vocabulary.h"
 
 namespace inferno::tokenizer {
+
+struct SpelledMerge;
 
 class MergeTable {
  public:
@@ -27,6 +30,9 @@ class MergeTable {
     Merge merge;
   };
   explicit MergeTable(size_t n_merges);
+  // As many as the vocabulary finds together, the first of which has this rank.
+  Status insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
+                         std::span<const SpelledMerge> merges);
   bool insert(int32_t left, int32_t right, Merge merge);
   size_t first_slot(uint64_t pair) const;
 

@@ -1,7 +1,8 @@
 #include "tokenizer/vocabulary.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
-#include <functional>
 #include <limits>
 
 #include "base/keyed_hash.h"
@@ -96,13 +97,26 @@ Status Vocabulary::check_lengths(const gguf::File& file) const {
 void Vocabulary::build_index() {
   slots_.assign(std::bit_ceil(types_.size() * 2), -1);
   const size_t mask = slots_.size() - 1;
-  for (int32_t id = 0; id < size(); ++id) {
-    const std::string_view token = spelling(id);
-    if (token.empty()) continue;
-    size_t slot = keyed_hash(token) & mask;
-    while (slots_[slot] >= 0 && spelling(slots_[slot]) != token) slot = (slot + 1) & mask;
-    if (slots_[slot] < 0) slots_[slot] = id;
+  std::array<size_t, kFoundTogether> first;
+  for (int32_t begin = 0; begin < size(); begin += static_cast<int32_t>(kFoundTogether)) {
+    const int32_t end = std::min(size(), begin + static_cast<int32_t>(kFoundTogether));
+    for (int32_t id = begin; id < end; ++id) {
+      size_t& slot = first[static_cast<size_t>(id - begin)];
+      slot = first_slot(spelling(id));
+      __builtin_prefetch(&slots_[slot], 1);
+    }
+    for (int32_t id = begin; id < end; ++id) {
+      const std::string_view token = spelling(id);
+      if (token.empty()) continue;
+      size_t slot = first[static_cast<size_t>(id - begin)];
+      while (slots_[slot] >= 0 && spelling(slots_[slot]) != token) slot = (slot + 1) & mask;
+      if (slots_[slot] < 0) slots_[slot] = id;
+    }
   }
+}
+
+size_t Vocabulary::first_slot(std::string_view spelling) const {
+  return static_cast<size_t>(keyed_hash(spelling)) & (slots_.size() - 1);
 }
 
 std::string_view Vocabulary::spelling(int32_t id) const {
@@ -110,14 +124,32 @@ std::string_view Vocabulary::spelling(int32_t id) const {
   return std::string_view(arena_).substr(begins_[i], begins_[i + 1] - begins_[i]);
 }
 
-std::optional<int32_t> Vocabulary::find(std::string_view spelling_wanted) const {
+int32_t Vocabulary::find_from(size_t slot, std::string_view spelling_wanted) const {
   const size_t mask = slots_.size() - 1;
-  size_t slot = keyed_hash(spelling_wanted) & mask;
-  while (slots_[slot] >= 0) {
-    if (spelling(slots_[slot]) == spelling_wanted) return slots_[slot];
-    slot = (slot + 1) & mask;
+  while (slots_[slot] >= 0 && spelling(slots_[slot]) != spelling_wanted) slot = (slot + 1) & mask;
+  return slots_[slot];
+}
+
+std::optional<int32_t> Vocabulary::find(std::string_view spelling_wanted) const {
+  const int32_t id = find_from(first_slot(spelling_wanted), spelling_wanted);
+  return id < 0 ? std::nullopt : std::optional(id);
+}
+
+void Vocabulary::find_together(std::span<const std::string_view> spellings, std::span<int32_t> ids) const {
+  std::array<size_t, kFoundTogether> first;
+  const size_t n = spellings.size();
+  for (size_t i = 0; i < n; ++i) {
+    first[i] = first_slot(spellings[i]);
+    __builtin_prefetch(&slots_[first[i]]);
   }
-  return std::nullopt;
+  // Of the token that is most likely the one: where its bytes are, then they.
+  for (size_t i = 0; i < n; ++i) {
+    if (const int32_t id = slots_[first[i]]; id >= 0) __builtin_prefetch(&begins_[static_cast<size_t>(id)]);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    if (const int32_t id = slots_[first[i]]; id >= 0) __builtin_prefetch(spelling(id).data());
+  }
+  for (size_t i = 0; i < n; ++i) ids[i] = find_from(first[i], spellings[i]);
 }
 
 }  // namespace inferno::tokenizer

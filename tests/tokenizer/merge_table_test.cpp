@@ -27,6 +27,35 @@ TEST(MergeTable, TheRankIsThePlaceInTheFile) {
   EXPECT_LT(merges->find(v.id("h"), v.id("h")).id, 0);
 }
 
+// Of single letters, in the vocabulary or added to it: more than are looked up together.
+TinyVocabulary vocabulary_of_pairs(int n_letters) {
+  TinyVocabulary v = byte_level_vocabulary();
+  v.merges.clear();
+  for (char left = 'A'; left < 'A' + n_letters; ++left) {
+    for (char right = 'A'; right < 'A' + n_letters; ++right)
+      v.add_merge(std::string(1, left), std::string(1, right));
+  }
+  return v;
+}
+
+TEST(MergeTable, MoreThanAreLookedUpTogether) {
+  constexpr int kLetters = 14;
+  const TinyVocabulary v = vocabulary_of_pairs(kLetters);
+  const std::vector<std::byte> image = v.image();
+  const auto file = gguf::File::from_memory(image, "tiny.gguf");
+  ASSERT_TRUE(file);
+  const auto vocabulary = Vocabulary::load(*file);
+  ASSERT_TRUE(vocabulary);
+  const auto merges = MergeTable::load(*file, *vocabulary);
+  ASSERT_TRUE(merges) << merges.error().message;
+  for (uint32_t i = 0; i < v.merges.size(); ++i) {
+    const std::string& merge = v.merges[i];
+    const Merge found = merges->find(v.id(merge.substr(0, 1)), v.id(merge.substr(2)));
+    EXPECT_EQ(found.rank, i);
+    EXPECT_EQ(found.id, v.id({merge[0], merge[2]}));
+  }
+}
+
 constexpr const char* kMerges = "tokenizer.ggml.merges";
 
 TEST(MergeTable, RefusesWhatIsNotTwoParts) {  // D3
@@ -51,6 +80,16 @@ TEST(MergeTable, RefusesDuplicates) {  // D3
   TinyVocabulary v = byte_level_vocabulary();
   v.merges.push_back(v.merges[1]);
   EXPECT_REFUSED_AT(v, kMerges, 13, "\"l l\" stands there twice");
+}
+
+TEST(MergeTable, SpeaksOfTheFirstThatIsWrong) {
+  TinyVocabulary v = vocabulary_of_pairs(14);
+  v.merges[100] = "A xyz";
+  v.merges[101] = v.merges[0];
+  v.merges[102] = "A";
+  EXPECT_REFUSED_AT(v, kMerges, 100, "\"A xyz\": its right part \"xyz\" is not in tokenizer.ggml.tokens");
+  v.merges[100] = "A";
+  EXPECT_REFUSED_AT(v, kMerges, 100, "\"A\" is not two tokens separated by one space");
 }
 
 TEST(MergeTable, RefusesMissingMerges) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+
 #include "support/refusal.h"
 #include "support/tiny_vocabulary.h"
 
@@ -26,6 +29,29 @@ TEST(Vocabulary, FindsTokensBySpellingAndGivesTheirTypes) {
   EXPECT_FALSE((*t)->find(""));
   EXPECT_FALSE((*t)->valid(-1));
   EXPECT_FALSE((*t)->valid((*t)->vocab_size()));
+}
+
+TEST(Vocabulary, FindsSpellingsTogetherAsOneByOne) {
+  TinyVocabulary v = byte_level_vocabulary();
+  v.add(v.tokens[5]);  // the first is found
+  const std::vector<std::byte> image = v.image();
+  const auto file = gguf::File::from_memory(image, "tiny.gguf");
+  ASSERT_TRUE(file);
+  const auto vocabulary = Vocabulary::load(*file);
+  ASSERT_TRUE(vocabulary);
+  std::vector<std::string_view> spellings = {"", "nowhere"};
+  for (const std::string& token : v.tokens) spellings.push_back(token);
+  for (size_t n = 0; n <= Vocabulary::kFoundTogether; ++n) {
+    const auto some = std::span(spellings).last(n);
+    std::array<int32_t, Vocabulary::kFoundTogether> ids;
+    vocabulary->find_together(some, ids);
+    for (size_t i = 0; i < n; ++i) EXPECT_EQ(ids[i], vocabulary->find(some[i]).value_or(-1));
+  }
+  std::array<int32_t, 8> ids;
+  vocabulary->find_together(std::span(spellings).first(8), ids);
+  EXPECT_EQ(ids[0], -1);
+  EXPECT_EQ(ids[1], -1);
+  EXPECT_EQ(ids[7], 5);
 }
 
 TEST(Vocabulary, RefusesMissingTokens) {
