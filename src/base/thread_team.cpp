@@ -16,6 +16,11 @@ constexpr int kSpinsWhenCrowded = 20;
 constexpr int kYields = 1000;
 constexpr uint64_t kOneLoop = uint64_t{1} << 32;
 
+// Of a share: turns share, share + n_shares, … of n.
+int64_t turns_of(unsigned share, int64_t n, unsigned n_shares) {
+  return (n - share + n_shares - 1) / n_shares;
+}
+
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -36,7 +41,8 @@ void pin_to(pthread_t thread, unsigned cpu) {
 }  // namespace
 
 ThreadTeam::ThreadTeam(unsigned n_threads, std::span<const unsigned> cpus)
-    : cpus_(cpus.begin(),
+    : shares_(std::make_unique<Share[]>(n_threads)),
+      cpus_(cpus.begin(),
             cpus.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(cpus.size(), n_threads))),
       patience_(n_threads <= (cpus.empty() ? std::thread::hardware_concurrency() : cpus.size())
                     ? kSpins
@@ -67,7 +73,7 @@ ThreadTeam::~ThreadTeam() {
 void ThreadTeam::step_aside() {
   constexpr uint64_t kLoopsBetween = 128;  // about a token's
   if (cpus_.size() < 2 || patience_ == kSpinsWhenCrowded) return;
-  if (ticket_.load(std::memory_order_relaxed) / kOneLoop % kLoopsBetween != 0) return;
+  if (loop_ / kOneLoop % kLoopsBetween != 0) return;
   const int here = ::sched_getcpu();
   if (here < 0 || std::find(cpus_.begin() + 1, cpus_.end(), static_cast<unsigned>(here)) == cpus_.end())
     return;
@@ -81,18 +87,21 @@ void ThreadTeam::step_aside() {
 void ThreadTeam::run_together(int64_t n, Call call, const void* context) {
   if (n <= 0) return;
   step_aside();
-  // No turn is left of the loop before, so nobody reads what is written here until the ticket is.
+  // No turn is left of the loop before, so nobody reads what is written here until the tickets are.
   call_.store(call, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
   n_.store(n, std::memory_order_relaxed);
   done_.store(0, std::memory_order_relaxed);
-  const uint64_t loop = (ticket_.load(std::memory_order_relaxed) / kOneLoop + 1) * kOneLoop;
-  ticket_.store(loop | static_cast<uint64_t>(n), std::memory_order_release);
+  n_shares_.store(n_threads(), std::memory_order_relaxed);
+  loop_ += kOneLoop;
+  for (unsigned share = n_threads(); share-- > 0;) {
+    const auto turns = static_cast<uint64_t>(turns_of(share, n, n_threads()));
+    shares_[share].ticket.store(loop_ | turns, std::memory_order_release);
+  }
   ++loops_;
   if (sleepers_ > 0) loops_.notify_all();
 
-  while (take_turn(0)) {
-  }
+  take_turns(0);
   for (int i = 0; done_.load(std::memory_order_acquire) != n; ++i) {
     if (i < patience_) {
       pause();
@@ -103,29 +112,49 @@ void ThreadTeam::run_together(int64_t n, Call call, const void* context) {
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
-// The ticket counts down, so that an old one never looks as if it had turns left of a newer, longer loop.
-bool ThreadTeam::take_turn(unsigned thread) {
-  uint64_t ticket = ticket_.load(std::memory_order_acquire);
+// A ticket counts down, so that an old one never looks as if it had turns left of a newer, longer loop.
+bool ThreadTeam::take_turn(unsigned thread, unsigned share) {
+  std::atomic<uint64_t>& own = shares_[share].ticket;
+  uint64_t ticket = own.load(std::memory_order_acquire);
   do {
     if (ticket % kOneLoop == 0) return false;
-  } while (!ticket_.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire));
-  const int64_t turn = n_.load(std::memory_order_relaxed) - static_cast<int64_t>(ticket % kOneLoop);
+  } while (!own.compare_exchange_weak(ticket, ticket - 1, std::memory_order_acquire));
+  const int64_t n = n_.load(std::memory_order_relaxed);
+  const unsigned n_shares = n_shares_.load(std::memory_order_relaxed);
+  const int64_t i = turns_of(share, n, n_shares) - static_cast<int64_t>(ticket % kOneLoop);
   try {
-    call_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), turn, thread);
+    call_.load(std::memory_order_relaxed)(context_.load(std::memory_order_relaxed), share + i * n_shares,
+                                          thread);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     if (!error_) error_ = std::current_exception();
   }
-  done_.fetch_add(1, std::memory_order_release);
   return true;
+}
+
+// The thread's own turns, then what others have left, unless it has own ones again.
+void ThreadTeam::take_turns(unsigned thread) {
+  int64_t taken = 0;
+  while (take_turn(thread, thread)) ++taken;
+  if (taken > 0) done_.fetch_add(taken, std::memory_order_release);
+  const std::atomic<uint64_t>& own = shares_[thread].ticket;
+  const unsigned n_shares = n_shares_.load(std::memory_order_relaxed);
+  for (unsigned i = 1; i < n_shares; ++i) {
+    while (own.load(std::memory_order_relaxed) % kOneLoop == 0 && take_turn(thread, (thread + i) % n_shares))
+      done_.fetch_add(1, std::memory_order_release);
+  }
 }
 
 void ThreadTeam::work(unsigned thread) {
   ::pthread_setname_np(pthread_self(), "compute");  // for debuggers and traces
+  uint64_t last = 0;                                // ticket of the last loop, whose turns are all taken
   for (int idle = 0; !stopping_.load(std::memory_order_relaxed);) {
     const uint32_t seen = loops_;
-    if (take_turn(thread)) {
+    const uint64_t ticket = shares_[thread].ticket.load(std::memory_order_relaxed);
+    if (ticket / kOneLoop != last / kOneLoop) {
+      last = ticket;
       idle = 0;
+      take_turns(thread);
     } else if (++idle < patience_) {
       pause();
     } else if (idle < patience_ + kYields) {

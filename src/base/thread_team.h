@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -24,12 +25,12 @@ class ThreadTeam {
 
   unsigned n_threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
-  // Calls fn(turn, thread) for each turn of [0, n), n < 2^32, each once, in ascending order of their
-  // beginnings; thread is below n_threads() and tells what runs at the same time apart. Returns when all
-  // turns are done: it waits for turns that were taken, not for threads that have not come, so a machine
-  // with fewer processors than threads only loses what a thread that lost its processor holds up. If a call
-  // throws, the first exception comes out here; turns that had not begun may be left out. One caller at a
-  // time; not from inside fn.
+  // Calls fn(turn, thread) for each turn of [0, n), n < 2^32, each once; thread is below n_threads() and
+  // tells what runs at the same time apart. A thread's own turns are thread, thread + n_threads(), … in
+  // order; whoever is done with them helps the others. Returns when all turns are done: it waits for turns
+  // that were taken, not for threads that have not come, so a machine with fewer processors than threads only
+  // loses what a thread that lost its processor holds up. If a call throws, the first exception comes out
+  // here; turns that had not begun may be left out. One caller at a time; not from inside fn.
   template <class Fn>
   void run(int64_t n, const Fn& fn) {
     if (n == 1 || workers_.empty()) {
@@ -45,17 +46,25 @@ class ThreadTeam {
  private:
   using Call = void (*)(const void* context, int64_t turn, unsigned thread);
 
+  // The turns of a thread that are left of a loop: the loop's number in the upper half, how many in the lower
+  // one. In a line of its own, so that who takes a turn of his own waits for nobody.
+  struct alignas(64) Share {
+    std::atomic<uint64_t> ticket{0};
+  };
+
   void run_together(int64_t n, Call call, const void* context);
   void step_aside();
-  bool take_turn(unsigned thread);
+  bool take_turn(unsigned thread, unsigned share);
+  void take_turns(unsigned thread);
   void work(unsigned thread);
 
   // The loop that runs: written between two loops, read by whoever holds a turn.
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> context_{nullptr};
   std::atomic<int64_t> n_{0};
-  // The loop's number in the upper half, the turns that are left in the lower one.
-  alignas(64) std::atomic<uint64_t> ticket_{0};
+  uint64_t loop_ = 0;  // its number in the upper half
+  std::unique_ptr<Share[]> shares_;
+  std::atomic<unsigned> n_shares_{0};  // 0 before the first loop
   alignas(64) std::atomic<int64_t> done_{0};
   alignas(64) std::atomic<uint32_t> loops_{0};  // what sleepers wait on
   std::atomic<int> sleepers_{0};
