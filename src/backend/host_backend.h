@@ -18,8 +18,11 @@ class HostBackend : public Backend {
  protected:
   // A norm or bias in F32.
   Result<Weight> load_vector(const Tensor& tensor);
-
-  static const float* vector_of(const Weight& w) { return static_cast<const float*>(w.data.get()); }
 };
+
+// What load_vector() has loaded.
+inline const float* vector_of(const Weight& w) {
+  return static_cast<const float*>(w.data.get());
+}
 
 }  // namespace inferno::backend

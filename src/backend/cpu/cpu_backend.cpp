@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <span>
 
 #include "backend/cost.h"
 #include "backend/cpu/activation_buffer.h"
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_weight.h"
-#include "backend/cpu/fetch_trial.h"
 #include "backend/cpu/head_screen.h"
+#include "backend/cpu/matrix_products.h"
 #include "backend/cpu/rows_left.h"
 #include "backend/host_backend.h"
 #include "base/cpu_topology.h"
@@ -31,33 +30,13 @@ constexpr int64_t kActivationRows = 64;
 // Rows of activations up to which a product with the LM head is bound by reading it, so that reading less of
 // it pays.
 constexpr int64_t kScreenedRows = 4;
-// Weights below that a cache may keep from one token to the next: nothing to fetch.
-constexpr uint64_t kFetchedBytes = 256 * 1024;
-// Turns for each thread in a product: enough for one that comes late to be caught up with.
-constexpr int64_t kTurnsPerThread = 8;
-
 // Blocks of rows of activations for each thread, where there are enough rows.
 constexpr int64_t kBlocksPerThread = 4;
-
-// A product of a step: y = x w^T (+ bias).
-struct Product {
-  const Weight* w;
-  const Weight* bias;
-  float* y;
-};
-const Weight kNoBias;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.
 struct Part {
   int64_t row, n_rows;
   int64_t col, n_cols;
-};
-
-// The rows that products multiply; `formed` holds them in the other forms that a product takes.
-struct Activations {
-  const float* x;
-  int64_t n;
-  const ActivationBuffer& formed;
 };
 
 class CpuBackend final : public HostBackend {
@@ -110,7 +89,7 @@ class CpuBackend final : public HostBackend {
     if (!reserve(n)) return;
     const Product product = {&a.w, &a.bias, a.y.as<float>()};
     form_for({&product, 1}, a.x.as<float>(), n);
-    multiply_all({&product, 1}, {a.x.as<float>(), n, formed_}, [](size_t, int64_t, int64_t) {});
+    products_.multiply({&product, 1}, {a.x.as<float>(), n, formed_}, [](size_t, int64_t, int64_t) {});
   }
 
   void do_rms_norm(const RmsNormArgs& a) override {
@@ -250,11 +229,11 @@ class CpuBackend final : public HostBackend {
     if (use == WeightUse::kVector) return load_vector(tensor);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
     TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, memory_, cached));
-    if (matrix->kernel.rows != 0) TRY(reserve_scratch(matrix->kernel.scratch_bytes(tensor.cols())));
+    TRY(products_.reserve_scratch(*matrix, tensor.cols()));
     if (screens_head_ && (use == WeightUse::kHead || use == WeightUse::kEmbeddingAndHead)) {
       TRY_ASSIGN(matrix->screen, make_head_screen(tensor, kernels_, team_, memory_, cached));
       if (matrix->screen != nullptr)
-        TRY(reserve_scratch(matrix_of(matrix->screen->coarse).kernel.scratch_bytes(tensor.cols())));
+        TRY(products_.reserve_scratch(matrix_of(matrix->screen->coarse), tensor.cols()));
     }
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
@@ -383,11 +362,11 @@ class CpuBackend final : public HostBackend {
                      x.n);
     multiply({&coarse, 1}, x,
              [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
-    const int64_t panels_per_group = screen.group_rows / rows_of_panel(a.head);
+    const int64_t panels_per_group = screen.group_rows / MatrixProducts::rows_of_panel(a.head);
     // A panel here and one there: nothing is fetched ahead.
     const auto multiply_group = [&](int64_t group, unsigned thread) {
-      const int64_t end = std::min(panels_of(a.head), (group + 1) * panels_per_group);
-      multiply_panels(head, x, group * panels_per_group, end, thread);
+      const int64_t end = std::min(MatrixProducts::panels_of(a.head), (group + 1) * panels_per_group);
+      products_.multiply_panels(head, x, group * panels_per_group, end, thread);
     };
     for (int64_t row = 0; row < x.n; ++row) {
       const int64_t group = screening_.likeliest_group(row);
@@ -423,135 +402,10 @@ class CpuBackend final : public HostBackend {
     metrics::Cost cost;
     for (const Product& p : products) cost += product_cost(*p.w, x.n);
     const Operation operation(*this, "matmul", cost);
-    multiply_all(products, x, made);
+    products_.multiply(products, x, made);
   }
   void multiply(std::span<const Product> products, const Activations& x) {
     multiply(products, x, [](size_t, int64_t, int64_t) {});
-  }
-
-  // As one loop: the turns of each follow those of the one before. Calls made(i, begin, end) when these
-  // outputs of product i are there, for all rows of x, on the thread that made them.
-  template <class Made>
-  void multiply_all(std::span<const Product> products, const Activations& x, const Made& made) {
-    std::array<int64_t, 4> turns = {};  // of the products up to this one
-    std::array<int64_t, 4> panels_per_turn = {};
-    int64_t total = 0;
-    for (size_t i = 0; i < products.size(); ++i) {
-      const int64_t n_panels = panels_of(*products[i].w);
-      const int64_t wanted = n_panels / (team_.n_threads() * kTurnsPerThread);
-      panels_per_turn[i] =
-          team_.n_threads() == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
-      total += (n_panels + panels_per_turn[i] - 1) / std::max<int64_t>(1, panels_per_turn[i]);
-      turns[i] = total;
-    }
-    // Which product a turn is of, and its first panel. A thread that takes every n_threads-th turn goes
-    // through neighbouring panels, one stream through memory.
-    const auto n_threads = static_cast<int64_t>(team_.n_threads());
-    const auto place_of = [&](int64_t turn) {
-      size_t i = 0;
-      while (turn >= turns[i]) ++i;
-      const int64_t before = i == 0 ? 0 : turns[i - 1];
-      const int64_t n_turns = turns[i] - before;
-      const int64_t thread = (turn - before) % n_threads;
-      const int64_t part = thread * (n_turns / n_threads) + std::min(thread, n_turns % n_threads) +
-                           (turn - before) / n_threads;
-      return std::pair(i, part * panels_per_turn[i]);
-    };
-    FetchTrial* trial = fetch_trial(products, x.n);
-    const int64_t fetch_ahead = trial == nullptr ? 0 : trial->fetch_ahead();
-    const auto begin = std::chrono::steady_clock::now();
-    team_.run(total, [&](int64_t turn, unsigned thread) {
-      const auto [i, first] = place_of(turn);
-      const Weight& w = *products[i].w;
-      const int64_t end = std::min(panels_of(w), first + panels_per_turn[i]);
-      // The turns in between are those of the other threads.
-      const int64_t next_turn = turn + n_threads;
-      const uint8_t* next = nullptr;
-      if (next_turn < total) {
-        const auto [next_i, next_first] = place_of(next_turn);
-        next = panel_at(*products[next_i].w, next_first);
-      }
-      multiply_panels(products[i], x, first, end, thread, next, fetch_ahead);
-      made(i, first * rows_of_panel(w), std::min(end * rows_of_panel(w), w.rows));
-    });
-    if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - begin, weight_bytes(products));
-  }
-
-  static uint64_t weight_bytes(std::span<const Product> products) {
-    uint64_t bytes = 0;
-    for (const Product& p : products) bytes += p.w->bytes();
-    return bytes;
-  }
-
-  // Of the type of these products' weights; nullptr where nothing is to be won.
-  FetchTrial* fetch_trial(std::span<const Product> products, int64_t n) {
-    const Weight& w = *products.front().w;
-    if (n > kernels::kStreamedRows || matrix_of(w).kernel.x_form != kernels::XForm::kInt8) return nullptr;
-    if (weight_bytes(products) < kFetchedBytes) return nullptr;
-    return &fetch_trials_[static_cast<size_t>(w.dtype)];
-  }
-
-  static constexpr int64_t kReferenceRows = 16;  // of a turn where there are no panels
-
-  static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
-  static int64_t rows_of_panel(const Weight& w) {
-    const CpuMatrix& m = matrix_of(w);
-    return m.kernel.rows != 0 ? m.kernel.rows : kReferenceRows;
-  }
-
-  // nullptr where there are none.
-  static const uint8_t* panel_at(const Weight& w, int64_t panel) {
-    const CpuMatrix& m = matrix_of(w);
-    return m.kernel.rows == 0 ? nullptr : m.panels.get() + panel * m.kernel.panel_bytes(w.cols);
-  }
-
-  // next, fetch_ahead: see PanelMatmulParams.
-  void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
-                       const uint8_t* next = nullptr, int64_t fetch_ahead = 0) {
-    const CpuMatrix& m = matrix_of(*p.w);
-    if (m.kernel.rows == 0) {
-      multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
-      return;
-    }
-    const kernels::PanelMatmulParams params = {
-        m.panels.get(),
-        vector_of(*p.bias),
-        x.x,
-        x.formed.quantized_from(0),
-        x.formed.split(),
-        x.formed.f16(),
-        p.y,
-        x.n,
-        p.w->rows,
-        p.w->cols,
-        begin,
-        end,
-        static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_,
-        next,
-        fetch_ahead};
-    multiply_rows(m.kernel, params);
-  }
-
-  // Rows of weights by the definition.
-  void multiply_by_reference(const Product& p, const Activations& x, int64_t begin, int64_t end) {
-    const CpuMatrix& m = matrix_of(*p.w);
-    for (int64_t i = begin; i < end; i += kReferenceRows) {
-      const int64_t rows = std::min(kReferenceRows, end - i);
-      for (int64_t r = 0; r < x.n; ++r) {
-        reference::matmul({m.rows + i * m.row_bytes, p.w->dtype,
-                           p.bias->empty() ? nullptr : vector_of(*p.bias) + i, x.x + r * p.w->cols,
-                           p.y + r * p.w->rows + i, 1, rows, p.w->cols});
-      }
-    }
-  }
-
-  // At least `bytes` for each thread.
-  Status reserve_scratch(int64_t bytes) {
-    if (bytes <= scratch_bytes_) return {};
-    const int64_t rounded = (bytes + 63) / 64 * 64;
-    TRY_ASSIGN(scratch_, alloc(static_cast<size_t>(rounded) * team_.n_threads()));
-    scratch_bytes_ = rounded;
-    return {};
   }
 
   // Room for n rows of the widest matrix, in other forms. Where there is none, the steps up to the end of
@@ -568,16 +422,14 @@ class CpuBackend final : public HostBackend {
   ThreadTeam team_;
   LargeMemory memory_;  // of weights
   CpuAttention attention_{kernels_, team_, *this};
+  MatrixProducts products_{team_, *this};
   int64_t max_cols_ = 0;
-  Buffer scratch_;
-  int64_t scratch_bytes_ = 0;   // of a thread
   XForms forms_;                // that some product takes
   ActivationBuffer formed_;     // what the products under way multiply
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft rows_left_;          // of the products under way
   HeadScreening screening_{kernels_};
-  std::array<FetchTrial, kernels::kDTypeIds> fetch_trials_;  // by DType
-  Status status_;                                            // of the forward pass under way
+  Status status_;  // of the forward pass under way
 };
 
 Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads, std::span<const unsigned> cpus,

@@ -1,0 +1,108 @@
+#include "backend/cpu/matrix_products.h"
+
+#include "backend/cpu_isa.h"
+#include "kernels/reference/reference.h"
+
+namespace inferno::backend {
+namespace {
+
+namespace reference = kernels::reference;
+
+// Weights below that a cache may keep from one token to the next: nothing to fetch.
+constexpr uint64_t kFetchedBytes = 256 * 1024;
+// Turns for each thread in a product: enough for one that comes late to be caught up with.
+constexpr int64_t kTurnsPerThread = 8;
+// Where there are no panels, so many rows stand for one.
+constexpr int64_t kReferenceRows = 16;
+
+// Rows of weights by the definition.
+void multiply_by_reference(const Product& p, const Activations& x, int64_t begin, int64_t end) {
+  const CpuMatrix& m = matrix_of(*p.w);
+  for (int64_t i = begin; i < end; i += kReferenceRows) {
+    const int64_t rows = std::min(kReferenceRows, end - i);
+    for (int64_t r = 0; r < x.n; ++r) {
+      reference::matmul({m.rows + i * m.row_bytes, p.w->dtype,
+                         p.bias->empty() ? nullptr : vector_of(*p.bias) + i, x.x + r * p.w->cols,
+                         p.y + r * p.w->rows + i, 1, rows, p.w->cols});
+    }
+  }
+}
+
+// nullptr where there are none.
+const uint8_t* panel_at(const Weight& w, int64_t panel) {
+  const CpuMatrix& m = matrix_of(w);
+  return m.kernel.rows == 0 ? nullptr : m.panels.get() + panel * m.kernel.panel_bytes(w.cols);
+}
+
+}  // namespace
+
+MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_threads)
+    : products_(products), n_threads_(n_threads) {
+  int64_t count = 0;
+  for (size_t i = 0; i < products.size(); ++i) {
+    const int64_t n_panels = panels_of(*products[i].w);
+    const int64_t wanted = n_panels / (n_threads * kTurnsPerThread);
+    panels_[i] = n_threads == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
+    count += (n_panels + panels_[i] - 1) / std::max<int64_t>(1, panels_[i]);
+    ends_[i] = count;
+  }
+}
+
+MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
+  size_t i = 0;
+  while (turn >= ends_[i]) ++i;
+  const int64_t first = i == 0 ? 0 : ends_[i - 1];
+  const int64_t n_turns = ends_[i] - first;
+  const int64_t thread = (turn - first) % n_threads_;
+  const int64_t part =
+      thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + (turn - first) / n_threads_;
+  return {i, part * panels_[i], std::min(panels_of(*products_[i].w), (part + 1) * panels_[i])};
+}
+
+const uint8_t* MatrixProducts::Turns::after(int64_t turn) const {
+  if (turn + n_threads_ >= count()) return nullptr;
+  const Place next = place_of(turn + n_threads_);
+  return panel_at(*products_[next.product].w, next.begin);
+}
+
+Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
+  const int64_t bytes = matrix.kernel.rows == 0 ? 0 : matrix.kernel.scratch_bytes(cols);
+  if (bytes <= scratch_bytes_) return {};
+  const int64_t rounded = (bytes + 63) / 64 * 64;
+  TRY_ASSIGN(scratch_, memory_.alloc(static_cast<size_t>(rounded) * team_.n_threads()));
+  scratch_bytes_ = rounded;
+  return {};
+}
+
+void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end,
+                                     unsigned thread, const uint8_t* next, int64_t fetch_ahead) {
+  const CpuMatrix& m = matrix_of(*p.w);
+  if (m.kernel.rows == 0) {
+    multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
+    return;
+  }
+  multiply_rows(m.kernel,
+                {m.panels.get(), vector_of(*p.bias), x.x, x.formed.quantized_from(0), x.formed.split(),
+                 x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, begin, end,
+                 static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetch_ahead});
+}
+
+int64_t MatrixProducts::rows_of_panel(const Weight& w) {
+  const CpuMatrix& m = matrix_of(w);
+  return m.kernel.rows != 0 ? m.kernel.rows : kReferenceRows;
+}
+
+FetchTrial* MatrixProducts::fetch_trial(std::span<const Product> products, int64_t n) {
+  const Weight& w = *products.front().w;
+  if (n > kernels::kStreamedRows || matrix_of(w).kernel.x_form != kernels::XForm::kInt8) return nullptr;
+  if (weight_bytes(products) < kFetchedBytes) return nullptr;
+  return &fetch_trials_[static_cast<size_t>(w.dtype)];
+}
+
+uint64_t MatrixProducts::weight_bytes(std::span<const Product> products) {
+  uint64_t bytes = 0;
+  for (const Product& p : products) bytes += p.w->bytes();
+  return bytes;
+}
+
+}  // namespace inferno::backend

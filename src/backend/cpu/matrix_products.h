@@ -1,0 +1,103 @@
+// MatrixProducts: products of the CPU backend's matrices and rows of activations, shared among its threads.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <span>
+
+#include "backend/cpu/activation_buffer.h"
+#include "backend/cpu/cpu_weight.h"
+#include "backend/cpu/fetch_trial.h"
+#include "backend/host_backend.h"
+#include "base/thread_team.h"
+#include "kernels/cpu/params.h"
+
+namespace inferno::backend {
+
+// A product of a step: y = x w^T (+ bias).
+struct Product {
+  const Weight* w;
+  const Weight* bias;
+  float* y;
+};
+inline const Weight kNoBias;
+
+// The rows that products multiply; `formed` holds them in the other forms that a product takes.
+struct Activations {
+  const float* x;
+  int64_t n;
+  const ActivationBuffer& formed;
+};
+
+class MatrixProducts {
+ public:
+  MatrixProducts(ThreadTeam& team, HostBackend& memory) : team_(team), memory_(memory) {}
+
+  // Before products with a matrix of so many columns. kResource when memory is refused.
+  Status reserve_scratch(const CpuMatrix& matrix, int64_t cols);
+
+  // Those of the same x, up to kMaxProducts, as one loop. Calls made(i, begin, end) when these outputs of
+  // product i are there, for all rows of x, on the thread that made them.
+  static constexpr size_t kMaxProducts = 4;
+  template <class Made>
+  void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
+    const Turns turns(products, team_.n_threads());
+    FetchTrial* trial = fetch_trial(products, x.n);
+    const int64_t fetch_ahead = trial == nullptr ? 0 : trial->fetch_ahead();
+    const auto start = std::chrono::steady_clock::now();
+    team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
+      const Place place = turns.place_of(turn);
+      const Weight& w = *products[place.product].w;
+      multiply_panels(products[place.product], x, place.begin, place.end, thread, turns.after(turn),
+                      fetch_ahead);
+      made(place.product, place.begin * rows_of_panel(w), std::min(place.end * rows_of_panel(w), w.rows));
+    });
+    if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - start, weight_bytes(products));
+  }
+
+  // Some panels of a product; next, fetch_ahead: see PanelMatmulParams.
+  void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
+                       const uint8_t* next = nullptr, int64_t fetch_ahead = 0);
+
+  static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
+  static int64_t rows_of_panel(const Weight& w);
+
+ private:
+  // Panels begin .. end - 1 of a product.
+  struct Place {
+    size_t product;
+    int64_t begin, end;
+  };
+
+  // What a loop is cut into. The turns of each product follow those of the one before; a thread, which takes
+  // every n_threads-th turn, goes through neighbouring panels of each, one stream through memory.
+  class Turns {
+   public:
+    Turns(std::span<const Product> products, int64_t n_threads);
+
+    int64_t count() const { return ends_[products_.size() - 1]; }
+    Place place_of(int64_t turn) const;
+    // The panels of the same thread's next turn, or nullptr.
+    const uint8_t* after(int64_t turn) const;
+
+   private:
+    std::span<const Product> products_;
+    int64_t n_threads_;
+    std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
+    std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn
+  };
+
+  // Of the type of these products' weights; nullptr where nothing is to be won.
+  FetchTrial* fetch_trial(std::span<const Product> products, int64_t n);
+  static uint64_t weight_bytes(std::span<const Product> products);
+
+  ThreadTeam& team_;
+  HostBackend& memory_;
+  Buffer scratch_;
+  int64_t scratch_bytes_ = 0;                                // of a thread
+  std::array<FetchTrial, kernels::kDTypeIds> fetch_trials_;  // by DType
+};
+
+}  // namespace inferno::backend
