@@ -57,6 +57,14 @@ inline void transpose_rows(const float* rows, int64_t stride, int64_t n, float* 
   }
 }
 
+// Scales of 16 rows of activations, (blocks, rows), and, where weights have minimums, totals, (groups, rows);
+// where they are stored as q + 128, what takes that back, (blocks, rows).
+struct ScaledTile {
+  const float* scales;
+  const float* totals;
+  const int32_t* offsets;
+};
+
 template <class Format>
 struct TileProduct {
   using V = Avx512VnniVector;
@@ -64,6 +72,9 @@ struct TileProduct {
   using Whole = Unpacked<V, Format::kGroup, Format::kHasMin, 0>;
   static constexpr int64_t kGroups = kBlock / Format::kGroup;
   static constexpr int64_t kRows = kMatrixTileRows;
+  static constexpr int64_t kTotals = Format::kHasMin ? kGroups : 0;  // of a block
+  // Whether tiles can take the panel's bytes as they are, unsigned.
+  static constexpr bool kIsBytes = requires { Format::kIsBytes; };
 
   static int64_t scratch_bytes(int64_t k) { return kUnpackedPanels * Whole::panel_bytes(k); }
 
@@ -73,11 +84,19 @@ struct TileProduct {
     shapes.set(1, kRows, Format::kGroup);
     shapes.set(2, Format::kGroup / 4, kTileLine);
     use_tiles(shapes);
+    p.n == kRows ? multiply_sixteen(p) : multiply_many(p);
+    _tile_release();
+  }
+
+ private:
+  static void multiply_many(const PanelMatmulParams& p) {
     const int64_t stride = Format::panel_bytes(p.k);
     const int64_t whole = Whole::panel_bytes(p.k);
     const int64_t nb = p.k / kBlock;
     const int64_t n_chunks = (nb + kChunkBlocks - 1) / kChunkBlocks;
     const int64_t chunk = (nb + n_chunks - 1) / n_chunks;
+    alignas(64) float scales[kChunkBlocks * kRows];
+    alignas(64) float totals[kTotals == 0 ? 1 : kChunkBlocks * kTotals * kRows];
     for (int64_t panel = p.panel_begin; panel < p.panel_end; panel += kUnpackedPanels) {
       const int64_t left = p.panel_end - panel;
       const int64_t n_panels = left < kUnpackedPanels ? left : kUnpackedPanels;
@@ -90,48 +109,72 @@ struct TileProduct {
       for (int64_t begin = 0; begin < nb; begin += chunk) {
         const int64_t end = begin + chunk < nb ? begin + chunk : nb;
         for (int64_t row = 0; row < p.n; row += kRows) {
-          const Scaled x(p, row, begin, end);
-          for (int64_t i = 0; i < n_panels; ++i)
-            multiply_chunk(p, p.scratch + i * whole, panel + i, row, x, begin, end, fetcher.next_tile());
+          scale_columns(p, row, begin, end, scales, totals);
+          for (int64_t i = 0; i < n_panels; ++i) {
+            multiply_chunk<Whole>(p, p.scratch + i * whole, panel + i, row, {scales, totals, nullptr}, begin,
+                                  end, fetcher.next_tile());
+          }
         }
       }
     }
-    _tile_release();
   }
 
- private:
-  // Scales of 16 rows of activations and, where weights have minimums, totals: (blocks or groups, rows).
-  struct Scaled {
-    alignas(64) float scales[kChunkBlocks][kRows];
-    alignas(64) float totals[Format::kHasMin ? kChunkBlocks * kGroups : 1][kRows];
-
-    Scaled(const PanelMatmulParams& p, int64_t row, int64_t begin, int64_t end) {
-      const int64_t nb = p.k / kBlock;
-      columns(p.quantized.scale + row * nb, nb, begin, end, scales[0]);
-      if constexpr (Format::kHasMin) {
-        const float* total = kGroups == 1 ? p.quantized.total : p.quantized.half_total;
-        columns(total + row * nb * kGroups, nb * kGroups, begin * kGroups, end * kGroups, totals[0]);
+  // A batch, of which every weight is multiplied once: what is prepared of the activations serves all panels,
+  // and bytes are multiplied where they lie.
+  static void multiply_sixteen(const PanelMatmulParams& p) {
+    const int64_t stride = Format::panel_bytes(p.k);
+    const int64_t nb = p.k / kBlock;
+    static_assert(kUnpackedPanels > 1);
+    auto* scales = reinterpret_cast<float*>(p.scratch + Whole::panel_bytes(p.k));
+    float* totals = scales + nb * kRows;
+    auto* offsets = reinterpret_cast<int32_t*>(totals + nb * kTotals * kRows);
+    scale_columns(p, 0, 0, nb, scales, totals);
+    if constexpr (kIsBytes) columns(p.quantized.sum, nb, 0, nb, offsets);
+    for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
+      const uint8_t* at = p.panels + panel * stride;
+      Fetcher fetcher(panel + 1 == p.panel_end ? p.next : at + stride, stride, 1, nb);
+      if constexpr (kIsBytes) {
+        multiply_chunk<Format>(p, at, panel, 0, {scales, totals, offsets}, 0, nb, fetcher.next_tile());
+      } else {
+        Whole::template unpack<Format>(at, nb, p.scratch);
+        written_for_tiles(p.scratch);
+        multiply_chunk<Whole>(p, p.scratch, panel, 0, {scales, totals, nullptr}, 0, nb, fetcher.next_tile());
       }
     }
+  }
 
-   private:
-    static void columns(const float* rows, int64_t stride, int64_t begin, int64_t end, float* to) {
-      for (int64_t i = begin; i < end; i += 16, to += 16 * kRows)
-        transpose_rows(rows + i, stride, end - i < 16 ? end - i : 16, to);
+  // Numbers begin .. end - 1 of 16 rows, each `stride` long, as (numbers, rows).
+  template <class Number>
+  static void columns(const Number* rows, int64_t stride, int64_t begin, int64_t end, Number* to) {
+    static_assert(sizeof(Number) == sizeof(float));
+    for (int64_t i = begin; i < end; i += 16, to += 16 * kRows) {
+      transpose_rows(reinterpret_cast<const float*>(rows + i), stride, end - i < 16 ? end - i : 16,
+                     reinterpret_cast<float*>(to));
     }
-  };
+  }
 
-  // Blocks begin .. end - 1 of a panel and of 16 rows, from `row` on: the outputs so far are in y.
-  static void multiply_chunk(const PanelMatmulParams& p, const uint8_t* whole, int64_t panel, int64_t row,
-                             const Scaled& x, int64_t begin, int64_t end, Fetch fetch) {
+  // What is prepared of blocks begin .. end - 1 of 16 rows, from `row` on.
+  static void scale_columns(const PanelMatmulParams& p, int64_t row, int64_t begin, int64_t end,
+                            float* scales, float* totals) {
+    const int64_t nb = p.k / kBlock;
+    columns(p.quantized.scale + row * nb, nb, begin, end, scales);
+    if constexpr (kTotals != 0) {
+      const float* total = kGroups == 1 ? p.quantized.total : p.quantized.half_total;
+      columns(total + row * nb * kGroups, nb * kGroups, begin * kGroups, end * kGroups, totals);
+    }
+  }
+
+  // Blocks begin .. end - 1 of a panel, which lies as Panel has it, and of 16 rows, from `row` on: the
+  // outputs so far are in y. x: of these blocks.
+  template <class Panel>
+  static void multiply_chunk(const PanelMatmulParams& p, const uint8_t* bytes, int64_t panel, int64_t row,
+                             const ScaledTile& x, int64_t begin, int64_t end, Fetch fetch) {
     constexpr int64_t kAhead = 2;  // groups that are multiplied before one is scaled
     constexpr int64_t kSums = 4;   // tiles in memory
     alignas(64) int32_t sums[kSums][kRows][16];
     const int64_t nb = p.k / kBlock;
     const int64_t k = p.k;
     const int8_t* q = p.quantized.q + row * k;
-    typename Whole::Scales w;
-    w.load(whole, nb, 0);
     const int64_t column = panel * 16;
     const auto mask = static_cast<__mmask16>(p.m - column < 16 ? (1u << (p.m - column)) - 1u : 0xffffu);
     float* y = p.y + row * p.m + column;
@@ -147,24 +190,34 @@ struct TileProduct {
     const auto multiply = [&](int64_t group) {
       _tile_zero(0);
       _tile_loadd(1, q + group * Format::kGroup, k);
-      _tile_loadd(2, whole + group * Format::kGroup * 16, kTileLine);
-      _tile_dpbssd(0, 1, 2);
+      _tile_loadd(2, Panel::block(bytes, group / kGroups) + group % kGroups * Format::kGroup * 16, kTileLine);
+      if constexpr (Panel::kOffset == 0) {
+        _tile_dpbssd(0, 1, 2);
+      } else {
+        _tile_dpbsud(0, 1, 2);
+      }
     };
     const auto store = [&](int64_t group) { _tile_stored(0, sums[group % kSums], kTileLine); };
     const auto scale = [&](int64_t group) __attribute__((always_inline)) {
       const int32_t(&c)[kRows][16] = sums[group % kSums];
-      const int64_t block = group / kGroups - begin;
-      const __m512 w_scale = w.scale(0, static_cast<int>(group));
+      const int64_t block = group / kGroups;
+      typename Panel::Scales w;
+      w.load(bytes, nb, block);
+      const __m512 w_scale = w.scale(0, static_cast<int>(group % kGroups));
+      const float* scales = x.scales + (block - begin) * kRows;
 #pragma GCC unroll 16
       for (int t = 0; t < kRows; ++t) {
-        const __m512 both = _mm512_mul_ps(w_scale, _mm512_set1_ps(x.scales[block][t]));
-        sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_load_si512(c[t])), both, sum[t]);
+        __m512i whole = _mm512_load_si512(c[t]);
+        if constexpr (Panel::kOffset != 0)
+          whole = _mm512_add_epi32(whole, _mm512_set1_epi32(x.offsets[(block - begin) * kRows + t]));
+        const __m512 both = _mm512_mul_ps(w_scale, _mm512_set1_ps(scales[t]));
+        sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), both, sum[t]);
       }
       if constexpr (Format::kHasMin) {
-        const __m512 w_min = w.min(0, static_cast<int>(group));
+        const __m512 w_min = w.min(0, static_cast<int>(group % kGroups));
+        const float* totals = x.totals + (group - begin * kGroups) * kRows;
 #pragma GCC unroll 16
-        for (int t = 0; t < kRows; ++t)
-          sum[t] = _mm512_fmadd_ps(w_min, _mm512_set1_ps(x.totals[group - begin * kGroups][t]), sum[t]);
+        for (int t = 0; t < kRows; ++t) sum[t] = _mm512_fmadd_ps(w_min, _mm512_set1_ps(totals[t]), sum[t]);
       }
     };
     int64_t group = begin * kGroups;

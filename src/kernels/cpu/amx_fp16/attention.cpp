@@ -163,7 +163,7 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end)
   const int64_t key_tile = kKeys * head.head_dim;
   for (int64_t i = begin; i < end; i += kKeyTile<V>) {
     const uint16_t* keys = keys_of(head, chunk + i);
-    if (w.n_tiles == 1) {
+    if (w.n_tiles == 1 && i + kKeyTile<V> <= end) {
       static_assert(kKeyTile<V> == 4 * kKeys);
       zero_sums();
       for (int64_t d = 0; d < depths; ++d)

@@ -13,6 +13,7 @@ namespace {
 
 template <class V>
 struct PanelQ8_0 : StreamedPanel<V, kBlock * V::kLanes, 1, 2 * V::kLanes> {
+  static constexpr bool kIsBytes = true;  // bytes() are as they lie
   static constexpr int kGroup = 32;
   static constexpr bool kHasMin = false;
   static constexpr int kOffset = stored_offset<V>(128);
