@@ -7,6 +7,7 @@
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/progress_bar.h"
 #include "apps/sampling_options.h"
 #include "apps/signals.h"
@@ -166,8 +167,15 @@ Result<model::LoadedModel> load(const Options& options, const std::vector<bench:
   return load_model(std::move(file), options.model_options);
 }
 
+// Nor may the work be for nothing.
+Status check_outputs(const Options& options) {
+  if (!options.no_save) TRY(check_output_folder(options.folder, "--output-dir, or --no-save"));
+  return options.log.empty() ? Status() : bench::check_log(options.log);
+}
+
 Result<int> run(Options options) {
   TRY_ASSIGN(const Selection selection, select(options));
+  TRY(check_outputs(options));
   TRY(check_sampling(options.sampling));
   if (options.has_sampling) warn_of_idle_options(options.sampling);
   TRY(choose_backend(options));

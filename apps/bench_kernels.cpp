@@ -8,6 +8,7 @@
 
 #include "apps/commands.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/signals.h"
 #include "apps/text_input.h"
 #include "apps/validators.h"
@@ -19,9 +20,11 @@
 namespace inferno::apps {
 namespace {
 
+constexpr const char* kDefaultOutput = "reports/kernels.csv";
+
 struct Options {
   std::string filter = ".";
-  std::string output = "reports/kernels.csv";
+  std::string output = kDefaultOutput;
   std::optional<double> min_time;
 };
 
@@ -71,7 +74,8 @@ std::string to_csv(const Json& json) {
 Result<int> run(const Options& options) {
   install_signal_flag();  // Ctrl-C reaches the other program; we clear up after it
   TRY_ASSIGN(const std::string program, kernels_bench());
-  TRY(make_parent_folder(options.output));
+  if (options.output == kDefaultOutput) TRY(make_parent_folder(options.output));
+  TRY(check_output_file(options.output));
   const std::string unfinished = options.output + ".unfinished";
   TRY(check_writable(unfinished));
   std::vector<std::string> arguments = {program, "--benchmark_filter=" + options.filter,
@@ -105,7 +109,10 @@ Run setup_bench_kernels(Command command) {
   command.add_option("--min-time", options->min_time, "Seconds to measure each at least")
       .check(seconds())
       .value_name("S");
-  command.add_option("-o,--output", options->output, "Where the CSV goes").show_default().value_name("FILE");
+  command.add_option("-o,--output", options->output, "Where the CSV goes")
+      .show_default()
+      .check(not_empty())
+      .value_name("FILE");
   command.set_footer(
       "The warning of a library built as DEBUG is about the distribution's Google Benchmark, not about "
       "inferno.\n\n"

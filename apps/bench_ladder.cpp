@@ -6,6 +6,7 @@
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
 #include "apps/validators.h"
@@ -25,6 +26,7 @@ struct Options {
 };
 
 Result<int> run(Options options) {
+  TRY(check_output_file(options.output));
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   options.ladder.run.measures_ceilings = true;
   options.ladder.run.stolen_time = stolen_time;

@@ -5,6 +5,7 @@
 
 #include "apps/commands.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "bench/report/html.h"
@@ -84,6 +85,7 @@ Status check_usage(const Options& options) {
 
 Result<int> run(const Options& options) {
   TRY(check_usage(options));
+  TRY(check_output_file(options.output));
   TRY_ASSIGN(const bench::Page page, read_page(options));
   for (const std::string& warning : page.warnings) warn(warning);
   std::string text;

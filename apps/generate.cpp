@@ -8,6 +8,7 @@
 #include "apps/generation_report.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/sampling_options.h"
 #include "apps/signals.h"
 #include "apps/telemetry_options.h"
@@ -146,12 +147,6 @@ void write_json(const model::LoadedModel& loaded, const engine::Request& request
   write_stdout(json_text(json, 2) + "\n");
 }
 
-Status check_metrics_csv(const std::string& path) {
-  if (path.empty()) return {};
-  TRY(make_parent_folder(path));
-  return check_writable(path);
-}
-
 Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics& serving) {
   if (path.empty()) return {};
   const std::string csv = serving.csv();
@@ -161,7 +156,7 @@ Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics&
 
 Result<int> run(const Options& options) {
   TRY_ASSIGN(const Arguments arguments, understand(options));
-  TRY(check_metrics_csv(options.metrics_csv));
+  TRY(check_output_file(options.metrics_csv));
   TRY(check_sampling(options.sampling));
   warn_of_idle_options(options.sampling);
   if (options.speculative != "none" && options.model.no_kv) {

@@ -5,6 +5,7 @@
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/validators.h"
 #include "base/memory.h"
 #include "base/npy.h"
@@ -33,6 +34,7 @@ Status check_memory(const std::vector<int64_t>& shape) {
 }
 
 Result<int> run(const Options& options) {
+  TRY(check_output_file(options.output));
   TRY_ASSIGN(const DType kv, kv_type(options.model));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
   const std::vector<int64_t> shape = {static_cast<int64_t>(options.prompt_ids.size()),
@@ -56,6 +58,7 @@ Run setup_logits(Command command) {
   add_prompt_ids(command, options->prompt_ids, "Token ids of the prompt: 1,2,3").required();
   command.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
       .required()
+      .check(not_empty())
       .value_name("FILE");
   options->model.kv_type = "f32";  // nothing but the weights shall round
   add_model_options(command, options->model, false);

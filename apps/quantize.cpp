@@ -9,6 +9,7 @@
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
 #include "apps/table.h"
@@ -150,6 +151,7 @@ std::string json_report(const Arguments& arguments, const quantize::FileType& fi
 // The exit code.
 Result<int> run(const Arguments& arguments) {
   TRY_ASSIGN(const quantize::FileType file_type, quantize::parse_file_type(arguments.type));
+  TRY(check_output_file(arguments.output));
   TRY_ASSIGN(const gguf::File file, open_model(arguments.input));
   for (const std::string& warning : file.warnings()) warn(warning);
   warn_of_quantized_source(file, file_type);
@@ -185,7 +187,10 @@ Run setup_quantize(Command command) {
                   "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
       .required()
       .value_name("");
-  command.add_option("OUT", arguments->output, "The .gguf file to write").required().value_name("");
+  command.add_option("OUT", arguments->output, "The .gguf file to write")
+      .required()
+      .check(not_empty())
+      .value_name("");
   command.add_option("TYPE", arguments->type, "One of " + type_names()).required().value_name("");
   command
       .add_option("--threads", arguments->threads,

@@ -7,8 +7,10 @@
 
 #include "apps/commands.h"
 #include "apps/output.h"
+#include "apps/output_file.h"
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
+#include "apps/validators.h"
 #include "base/text.h"
 #include "model/synthetic.h"
 
@@ -23,6 +25,7 @@ struct Options {
 // The exit code.
 Result<int> run(const Options& options) {
   TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(options.spec));
+  TRY(check_output_file(options.output));
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
   const Result<uint64_t> bytes = model::write_synthetic(
@@ -56,7 +59,10 @@ Run setup_synthesize(Command command) {
                   "synthetic:PRESET[:TYPE[:SEED]], which stands for a model elsewhere too")
       .required()
       .value_name("");
-  command.add_option("OUT", options->output, "The .gguf file to write").required().value_name("");
+  command.add_option("OUT", options->output, "The .gguf file to write")
+      .required()
+      .check(not_empty())
+      .value_name("");
   command.set_footer(
       fmt::format("Presets:\n"
                   "{}"

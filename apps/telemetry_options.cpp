@@ -1,5 +1,6 @@
 #include "apps/telemetry_options.h"
 
+#include "apps/output_file.h"
 #include "apps/table.h"
 #include "base/atomic_file.h"
 #include "base/log.h"
@@ -10,12 +11,6 @@ namespace {
 
 constexpr std::string_view kModule = "inferno::telemetry";
 constexpr const char* kDefaultCsvPath = "reports/runtime_metrics.csv";
-
-Status check_path(const std::string& path) {
-  if (path.empty()) return {};
-  TRY(make_parent_folder(path));
-  return check_writable(path);
-}
 
 // The stages by total time, under INFERNO_LOG=debug.
 void log_stages() {
@@ -50,9 +45,12 @@ void add_telemetry_options(Command command, TelemetryOptions& options) {
 
 Result<int> with_telemetry(const TelemetryOptions& options, const std::function<Result<int>()>& command) {
   TelemetryOptions outputs = options;
-  if (telemetry::enabled() && outputs.csv_path.empty()) outputs.csv_path = kDefaultCsvPath;
-  TRY(check_path(outputs.trace_path));
-  TRY(check_path(outputs.csv_path));
+  if (telemetry::enabled() && outputs.csv_path.empty()) {
+    outputs.csv_path = kDefaultCsvPath;
+    TRY(make_parent_folder(outputs.csv_path));  // nobody named it
+  }
+  TRY(check_output_file(outputs.trace_path));
+  TRY(check_output_file(outputs.csv_path));
   if (!outputs.trace_path.empty() || !outputs.csv_path.empty()) telemetry::set_enabled(true);
   TRY_ASSIGN(const int code, command());
   telemetry::set_enabled(false);

@@ -27,6 +27,13 @@ Error io_error(const std::string& path, std::string_view what, int error_number)
                     std::generic_category().message(error_number));
 }
 
+Error missing_folder(const std::string& path) {
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  return make_error(ErrorCode::kIo,
+                    "{}: its folder {} does not exist; make it (mkdir -p) or give another path",
+                    escaped(path, path.size()), escaped(folder, folder.size()));
+}
+
 // The file that takes the bytes until they are all there; removed unless it was renamed.
 class TemporaryFile {
  public:
@@ -51,7 +58,7 @@ class TemporaryFile {
       }
       if (errno != EEXIST) break;
     }
-    return io_error(target, "create it", errno);
+    return errno == ENOENT ? missing_folder(target) : io_error(target, "create it", errno);
   }
 
   Status append(const std::string& target, std::span<const std::byte> bytes) {
@@ -137,6 +144,18 @@ Status check_writable(const std::string& path) {
   const auto stop = [](const AppendFn&) -> Status { return Error{ErrorCode::kCancelled, ""}; };
   Status status = write_file_atomically(path, stop);
   return status.error().code == ErrorCode::kCancelled ? Status() : status;
+}
+
+Status check_folder_writable(const std::string& path) {
+  std::filesystem::path there = path.empty() ? "." : path;
+  std::error_code ignored;
+  while (there != "." && !std::filesystem::exists(there, ignored)) {
+    there = there.has_parent_path() ? there.parent_path() : ".";
+  }
+  std::string probe = (there / "inferno-XXXXXX").string();
+  if (::mkdtemp(probe.data()) == nullptr) return io_error(path, "write into this folder", errno);
+  ::rmdir(probe.c_str());
+  return {};
 }
 
 Status make_parent_folder(const std::string& path) {

@@ -21,8 +21,11 @@ Status write_file_atomically(const std::string& path, const std::function<Status
 void remove_temporary_files(const std::string& path);
 
 // Whether write_file_atomically() could begin: so that an unwritable path is said before the work, not after
-// it. Leaves no trace.
+// it. Leaves no trace. A folder that is missing is an error that names it: files are made, folders are not.
 Status check_writable(const std::string& path);
+
+// Whether files could be written into this folder, which is made later if it is missing. Leaves no trace.
+Status check_folder_writable(const std::string& path);
 
 // Makes the folders that `path` stands in, as far as they are missing.
 Status make_parent_folder(const std::string& path);

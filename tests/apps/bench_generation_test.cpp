@@ -81,13 +81,16 @@ TEST(BenchGeneration, JsonOnStdoutIsTheReport) {
 
 TEST(BenchGeneration, AReportThatCannotBeWrittenLosesNoNumber) {
   const auto folder = scratch_dir("bench_unwritable");
-  std::ofstream(folder / "file") << "in the way";
-  const Finished finished = run_program(
-      "inferno", "bench generation " + kShort + "--output-dir '" + (folder / "file").string() + "'");
+  // Nothing that could be known before: the report that is there cannot be kept under its other name.
+  std::ofstream(folder / "demo_Q8_0_custom_kvcache.json") << "before";
+  std::filesystem::create_directory(folder / "demo_Q8_0_custom_kvcache.previous.json");
+  const Finished finished =
+      run_program("inferno", "bench generation " + kShort + "--output-dir '" + folder.string() + "'");
   EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_TRUE(contains(finished.out, "### E2E throughput"));
-  EXPECT_TRUE(contains(finished.err, "error: ")) << finished.err;
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  EXPECT_TRUE(contains(finished.out, "### E2E throughput")) << finished.out;
+  EXPECT_TRUE(contains(finished.err, "cannot be kept")) << finished.err;
+  EXPECT_EQ(read_file(folder / "demo_Q8_0_custom_kvcache.json"), "before");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
 }
 
 TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {

@@ -188,7 +188,7 @@ TEST(GenerateCommand, JsonIsOneObject) {
 
 TEST(GenerateCommand, MetricsCsvHoldsTheFiguresOfTheRequest) {
   const auto folder = scratch_dir("generate_metrics_csv");
-  const std::string csv = (folder / "new" / "metrics.csv").string();
+  const std::string csv = (folder / "metrics.csv").string();
   text_of("Once -n 3 --metrics-csv " + csv);
   const std::string text = read_file(csv);
   EXPECT_TRUE(text.starts_with("metric,n,mean,min,p50,p95,p99,max\ntps,1,")) << text;

@@ -93,7 +93,7 @@ TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
   refused(fmt::format("{} {}", input, path("x.gguf")), 2, "TYPE");
   refused(fmt::format("{} {} q8_0 --threads 0", input, path("x.gguf")), 2, "expected a whole number from 1");
   refused(fmt::format("{} {} q8_0", path("absent.gguf"), path("x.gguf")), 1, "absent.gguf");
-  refused(fmt::format("{} {}/no/x.gguf q8_0", input, dir_.string()), 1, "cannot create it");
+  refused(fmt::format("{} {}/no/x.gguf q8_0", input, dir_.string()), 1, "no does not exist; make it");
   EXPECT_FALSE(std::filesystem::exists(path("x.gguf")));
 }
 

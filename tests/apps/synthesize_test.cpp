@@ -49,7 +49,7 @@ TEST(SynthesizeCommand, RefusesWhatItCannotMakeOrWrite) {
   refused("synthetic:qwen3-0.6b:q9_0 " + out, 2, "weight type: expected one of f32");
   refused("qwen3-0.6b:q8_0 " + out, 2, "expected synthetic:PRESET[:TYPE[:SEED]]");
   refused(kSmallest, 2, "OUT");
-  refused(fmt::format("{} {}/missing/x.gguf", kSmallest, dir.string()), 1, "cannot create it");
+  refused(fmt::format("{} {}/missing/x.gguf", kSmallest, dir.string()), 1, "missing does not exist; make it");
   EXPECT_TRUE(std::filesystem::is_empty(dir));
 }
 

@@ -20,7 +20,7 @@ bool contains(const std::string& text, const std::string& part) {
 
 TEST(TelemetryOptions, WriteTheStepsOfAGeneration) {
   const auto folder = scratch_dir("telemetry_options");
-  const std::string trace = (folder / "new" / "trace.json").string();
+  const std::string trace = (folder / "trace.json").string();
   const std::string csv = (folder / "spans.csv").string();
   const Finished finished = run_program(
       "inferno", "generate Once -n 3 --metrics none --trace " + trace + " --telemetry-csv " + csv);

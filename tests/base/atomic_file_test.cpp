@@ -1,5 +1,6 @@
 #include "base/atomic_file.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -112,7 +113,11 @@ TEST(AtomicFile, NamesThePathWhenTheFolderIsNotThere) {
   const std::string path = (test::scratch_dir("atomic") / "no" / "out").string();
   const Status status = write_text(path, "x");
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, path + ": cannot create it: No such file or directory");
+  EXPECT_EQ(status.error().code, ErrorCode::kIo);
+  EXPECT_EQ(status.error().message,
+            fmt::format("{}: its folder {} does not exist; make it (mkdir -p) or give another path", path,
+                        std::filesystem::path(path).parent_path().string()));
+  EXPECT_EQ(check_writable(path).error().message, status.error().message);
 }
 
 TEST(AtomicFile, WhetherAPathIsWritableIsKnownWithoutWriting) {
@@ -130,6 +135,23 @@ TEST(AtomicFile, WhetherAPathIsWritableIsKnownWithoutWriting) {
     EXPECT_TRUE(status.error().message.starts_with(path)) << status.error().message;
   }
   EXPECT_EQ(n_files(dir), 1u);
+}
+
+TEST(AtomicFile, WhetherAFolderCanBeWrittenToIsKnownWithoutMakingIt) {
+  const auto dir = test::scratch_dir("atomic");
+  for (const std::string& path : {std::string(), std::string("missing/in/here"), dir.string(),
+                                  dir.string() + "/", (dir / "a" / "b").string()}) {
+    const Status status = check_folder_writable(path);
+    EXPECT_TRUE(status) << status.error().message;
+  }
+  EXPECT_EQ(n_files(dir), 0u);
+  std::ofstream(dir / "file") << "x";
+  for (const std::string& path : {(dir / "file").string(), (dir / "file" / "b" / "c").string()}) {
+    const Status status = check_folder_writable(path);
+    ASSERT_FALSE(status) << path;
+    EXPECT_EQ(status.error().code, ErrorCode::kIo);
+    EXPECT_EQ(status.error().message, path + ": cannot write into this folder: Not a directory");
+  }
 }
 
 TEST(AtomicFile, ParentFoldersAreMade) {

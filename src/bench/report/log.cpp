@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "base/atomic_file.h"
 #include "base/text.h"
 #include "bench/figures.h"
 #include "bench/report/json_reader.h"
@@ -191,11 +191,13 @@ Result<LogEntry> log_entry_from_json(std::string_view line) {
   return entry;
 }
 
+Status check_log(const std::string& path) {
+  const OpenFile file(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
+  if (file.fd() >= 0) return {};
+  return errno == ENOENT ? check_writable(path) : io_error(path, "open it", errno);
+}
+
 Status append_to_log(const std::string& path, const LogEntry& entry) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) return io_error(path, "make its folder", error.value());
   const OpenFile file(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
   if (file.fd() < 0) return io_error(path, "open it", errno);
   if (::flock(file.fd(), LOCK_EX) != 0) return io_error(path, "lock it", errno);

@@ -41,8 +41,10 @@ LogEntry log_entry(const Report& report);
 std::string to_json_line(const LogEntry& entry);  // ends with a newline
 Result<LogEntry> log_entry_from_json(std::string_view line);
 
-// Adds a line to the file, which is made with its folder if need be: the whole line or nothing, also when
-// several processes do it at once.
+// Whether append_to_log() could begin: asked before the work. Makes nothing.
+Status check_log(const std::string& path);
+// Adds a line to the file, which is made if need be: the whole line or nothing, also when several processes
+// do it at once.
 Status append_to_log(const std::string& path, const LogEntry& entry);
 
 struct Log {

@@ -54,7 +54,7 @@ TEST(BenchLog, ACutRowIsLoggedAsOneAndChartedApart) {
 }
 
 TEST(BenchLog, GrowsByWholeLines) {
-  const auto path = (scratch_dir("bench_log") / "new" / "folder" / "log.jsonl").string();
+  const auto path = (scratch_dir("bench_log") / "log.jsonl").string();
   const bench::LogEntry entry = bench::log_entry(make_report());
   for (int i = 0; i < 2; ++i) {
     const Status status = bench::append_to_log(path, entry);
@@ -90,6 +90,22 @@ TEST(BenchLog, ForeignLinesAreNamedAndLeftOut) {
   EXPECT_EQ(log.warnings[0], path + ":1: expected JSON, found none at byte 1");
   EXPECT_EQ(log.warnings[1], path + ":5: timestamp: expected a string, found nothing");
   EXPECT_TRUE(log.warnings[2].starts_with(path + ":7: "));
+}
+
+TEST(BenchLog, WhetherItCanGrowIsKnownWithoutWriting) {
+  const auto dir = scratch_dir("bench_log_check");
+  EXPECT_TRUE(bench::check_log((dir / "new.jsonl").string()));
+  EXPECT_TRUE(std::filesystem::is_empty(dir));
+  EXPECT_TRUE(bench::check_log("/dev/null"));
+  std::ofstream(dir / "file") << "x";
+  EXPECT_TRUE(bench::check_log((dir / "file").string()));
+  EXPECT_EQ(read_file(dir / "file"), "x");
+  const std::string path = (dir / "no" / "log.jsonl").string();
+  const Status missing = bench::check_log(path);
+  ASSERT_FALSE(missing);
+  EXPECT_TRUE(missing.error().message.starts_with(path + ": its folder ")) << missing.error().message;
+  EXPECT_FALSE(bench::check_log((dir / "file" / "log.jsonl").string()));
+  EXPECT_FALSE(bench::check_log(dir.string()));
 }
 
 TEST(BenchLog, WhatCannotBeWrittenIsAnError) {

@@ -1,0 +1,17 @@
+// Files that the user names for output. One rule for all: a file's folder has to be there, a folder that is
+// named as such (--output-dir) is made, and either is judged before the work whose result goes there.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace inferno::apps {
+
+// Whether this file can be written; nothing is made. An empty path is an option that was not given.
+Status check_output_file(const std::string& path);
+// Whether files can be written into this folder, which is made later if it is missing; `instead` says what
+// else can be given.
+Status check_output_folder(const std::string& folder, const std::string& instead);
+
+}  // namespace inferno::apps

@@ -1,0 +1,71 @@
+// Output files, as users name them: what holds for every command that writes one.
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/run_program.h"
+#include "support/shared_data.h"
+
+namespace inferno::test {
+namespace {
+
+// Their inputs do not exist: whoever loads them first says something else.
+constexpr const char* kCommands[] = {
+    "generate missing.gguf Once 3 --trace {}",
+    "generate missing.gguf Once 3 --telemetry-csv {}",
+    "generate missing.gguf Once 3 --metrics-csv {}",
+    "logits missing.gguf --prompt-ids 1 -o {}",
+    "quantize missing.gguf {} q8_0",
+    "synthesize synthetic:qwen3-0.6b:q2_k {}",
+    "bench generation --model missing.gguf --no-save --log {}",
+    "bench generation --model missing.gguf --no-save --trace {}",
+    "bench ladder --model missing.gguf -o {}",
+    "bench report missing.json -o {}.html",
+};
+
+TEST(OutputFile, AMissingFolderIsSaidBeforeAnythingElse) {
+  const auto dir = scratch_dir("output_file");
+  const std::string folder = (dir / "no" / "such").string();
+  for (const char* command : kCommands) {
+    const Finished finished = run_program("inferno", fmt::format(fmt::runtime(command), folder + "/out"));
+    EXPECT_EQ(finished.exit_code, 1) << command;
+    EXPECT_EQ(finished.out, "") << command;
+    const std::string suffix = finished.err.find("out.html") != std::string::npos ? ".html" : "";
+    EXPECT_EQ(finished.err,
+              fmt::format("error: {0}/out{1}: its folder {0} does not exist; make it (mkdir -p) or give "
+                          "another path\n",
+                          folder, suffix))
+        << command;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(dir));
+}
+
+TEST(OutputFile, AFolderThatCannotBeIsSaidBeforeAnythingElse) {
+  const auto dir = scratch_dir("output_folder");
+  std::ofstream(dir / "file") << "x";
+  const std::string bench = "bench generation --model missing.gguf --output-dir ";
+  const std::string wrong = (dir / "file" / "reports").string();
+  const Finished finished = run_program("inferno", bench + wrong);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_EQ(finished.err,
+            fmt::format("error: {}: cannot write into this folder: Not a directory; give another "
+                        "--output-dir, or --no-save\n",
+                        wrong));
+  // One that is missing is made once there is a report for it.
+  const Finished other = run_program("inferno", bench + (dir / "a" / "b").string());
+  EXPECT_NE(other.err.find("missing.gguf"), std::string::npos) << other.err;
+  EXPECT_FALSE(std::filesystem::exists(dir / "a"));
+}
+
+TEST(OutputFile, AnEmptyNameIsWrongUsage) {
+  for (const char* command : {"logits missing.gguf --prompt-ids 1 -o ''", "quantize missing.gguf '' q8_0",
+                              "synthesize synthetic:qwen3-0.6b:q2_k ''", "bench report missing.json -o ''"}) {
+    EXPECT_EQ(run_program("inferno", command).exit_code, 2) << command;
+  }
+}
+
+}  // namespace
+}  // namespace inferno::test
