@@ -277,7 +277,8 @@ Run setup_bench_generation(Command command) {
     for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty"}) {
       options->has_sampling |= command.is_given(flag);
     }
-    const Result<int> code = with_telemetry(options->telemetry, [&] { return run(*options); });
+    const Says says = options->json ? Says::kNothing : Says::kWhatItWrote;
+    const Result<int> code = with_telemetry(options->telemetry, says, [&] { return run(*options); });
     return code ? *code : fail(code.error());
   };
 }

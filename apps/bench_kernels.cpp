@@ -90,6 +90,7 @@ Result<int> run(const Options& options) {
   if (code && *code == 0 && !csv.empty()) {
     TRY(write_file_atomically(options.output,
                               [&](const AppendFn& append) { return append(std::as_bytes(std::span(csv))); }));
+    say_written(options.output);
     return 0;
   }
   if (!code) return code;

@@ -51,6 +51,7 @@ Result<int> run(Options options) {
   if (!options.output.empty()) {
     TRY(write_file_atomically(
         options.output, [&](const AppendFn& append) { return append(std::as_bytes(std::span(json))); }));
+    if (!options.json) say_written(options.output);
   }
   const int written = finish_stdout();
   return signal_exit_code() != 0 ? signal_exit_code() : written;

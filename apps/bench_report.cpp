@@ -97,6 +97,7 @@ Result<int> run(const Options& options) {
   TRY(write_file_atomically(options.output, [&](const AppendFn& append) {
     return append(std::as_bytes(std::span(text.data(), text.size())));
   }));
+  say_written(options.output);
   return 0;
 }
 

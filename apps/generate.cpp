@@ -74,6 +74,11 @@ Result<Arguments> understand(const Options& options) {
   return result;
 }
 
+// With --metrics none stderr tells nothing, with --json stdout everything.
+bool tells(const Options& options) {
+  return !options.json && options.metrics != "none";
+}
+
 void write_stderr(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -190,10 +195,11 @@ Result<int> run(const Options& options) {
   }
   if (options.json) {
     write_json(loaded, request, generated, metrics, serving, bandwidth);
-  } else if (options.metrics != "none") {
+  } else if (tells(options)) {
     write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth) +
                  guesses_line(generated) + head_screen_line(generated.head_screen));
   }
+  if (tells(options) && !options.metrics_csv.empty()) say_written(options.metrics_csv);
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
@@ -253,7 +259,8 @@ Run setup_generate(Command command) {
       "  inferno generate model.gguf \"Once upon a time\" 64       64 tokens by a model of yours\n"
       "  inferno generate model.gguf --prompt-ids 1,2,3 --json   ids in, everything out");
   return [options] {
-    const Result<int> code = with_telemetry(options->telemetry, [&] { return run(*options); });
+    const Says says = tells(*options) ? Says::kWhatItWrote : Says::kNothing;
+    const Result<int> code = with_telemetry(options->telemetry, says, [&] { return run(*options); });
     return code ? *code : fail(code.error());
   };
 }

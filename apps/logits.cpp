@@ -47,6 +47,7 @@ Result<int> run(const Options& options) {
                               return {};
                             }));
   TRY(npy::write(options.output, shape, all));
+  say_written(options.output);
   return 0;
 }
 

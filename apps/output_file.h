@@ -14,4 +14,7 @@ Status check_output_file(const std::string& path);
 // else can be given.
 Status check_output_folder(const std::string& folder, const std::string& instead);
 
+// "PATH: wrote 12.3 KB" on stderr, and `why` in brackets unless it is empty.
+void say_written(const std::string& path, const std::string& why = "");
+
 }  // namespace inferno::apps

@@ -32,6 +32,16 @@ Status write(const TelemetryOptions& options) {
   return {};
 }
 
+void say(const TelemetryOptions& asked, const TelemetryOptions& written, Says says) {
+  if (says == Says::kWhatItWrote) {
+    for (const std::string& path : {asked.trace_path, asked.csv_path}) {
+      if (!path.empty()) say_written(path);
+    }
+  }
+  // Not on the command line, so that nobody would know of it.
+  if (asked.csv_path != written.csv_path) say_written(written.csv_path, "INFENG_ENABLE_TELEMETRY");
+}
+
 }  // namespace
 
 void add_telemetry_options(Command command, TelemetryOptions& options) {
@@ -43,7 +53,8 @@ void add_telemetry_options(Command command, TelemetryOptions& options) {
       .value_name("FILE");
 }
 
-Result<int> with_telemetry(const TelemetryOptions& options, const std::function<Result<int>()>& command) {
+Result<int> with_telemetry(const TelemetryOptions& options, Says says,
+                           const std::function<Result<int>()>& command) {
   TelemetryOptions outputs = options;
   if (telemetry::enabled() && outputs.csv_path.empty()) {
     outputs.csv_path = kDefaultCsvPath;
@@ -56,6 +67,7 @@ Result<int> with_telemetry(const TelemetryOptions& options, const std::function<
   telemetry::set_enabled(false);
   if (telemetry::usage().spans > 0) log_stages();
   TRY(write(outputs));
+  say(options, outputs, says);
   return code;
 }
 

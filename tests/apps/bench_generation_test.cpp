@@ -216,6 +216,7 @@ TEST(BenchLadder, HasARowForEachRungAndASentenceForThoseThatAreNotHere) {
                                         "--warmup-runs 0 -o '" +
                                             output.string() + "'");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_TRUE(finished.err.starts_with(output.string() + ": wrote ")) << finished.err;
   for (const char* rung : {"scalar", "KV cache", "SIMD", "threads", "quantized", "GPU"}) {
     EXPECT_TRUE(contains(finished.out, std::string("\n| ") + rung)) << rung << "\n" << finished.out;
   }

@@ -103,6 +103,7 @@ TEST_F(Bench, ReportMakesAPage) {
   EXPECT_EQ(made.exit_code, 0) << made.err;
   EXPECT_EQ(made.out, "");
   EXPECT_NE(made.err.find("log.jsonl:2: expected JSON"), std::string::npos) << made.err;
+  EXPECT_NE(made.err.find("\n" + path("page.html") + ": wrote "), std::string::npos) << made.err;
   const std::string page = read_file(path("page.html"));
   for (const char* id : {"summary", "ladder", "steps", "roofline", "history", "warnings"}) {
     EXPECT_NE(page.find(fmt::format("<section id='{}'", id)), std::string::npos) << id;

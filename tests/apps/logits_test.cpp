@@ -39,7 +39,8 @@ TEST_F(Logits, AreThoseOfTheEngineBitForBit) {
     const Finished finished =
         logits(fmt::format("--prompt-ids 1,2,3,299,0,7 --kv-type {} -o {}", name, output_));
     EXPECT_EQ(finished.exit_code, 0) << finished.err;
-    EXPECT_EQ(finished.out + finished.err, "");
+    EXPECT_EQ(finished.out, "");
+    EXPECT_EQ(finished.err, output_ + ": wrote 7.3 KB\n");
     const auto array = npy::read(output_);
     ASSERT_TRUE(array.ok()) << array.error().message;
     EXPECT_EQ(array->shape, (std::vector<int64_t>{6, 300}));

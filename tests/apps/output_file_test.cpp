@@ -60,6 +60,27 @@ TEST(OutputFile, AFolderThatCannotBeIsSaidBeforeAnythingElse) {
   EXPECT_FALSE(std::filesystem::exists(dir / "a"));
 }
 
+TEST(OutputFile, WhatWasWrittenIsSaidWhereStderrIsToTellAnything) {
+  const auto dir = scratch_dir("output_said");
+  const std::string trace = (dir / "trace.json").string();
+  const std::string csv = (dir / "spans.csv").string();
+  const std::string metrics = (dir / "metrics.csv").string();
+  const std::string files =
+      fmt::format(" --trace {} --telemetry-csv {} --metrics-csv {}", trace, csv, metrics);
+  const auto lines = [&](const std::string& arguments) {
+    const Finished finished = run_program("inferno", "generate Once -n 2 " + arguments + files);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    size_t n = 0;
+    for (const std::string& path : {trace, csv, metrics}) {
+      n += finished.err.find("\n" + path + ": wrote ") != std::string::npos ? 1 : 0;
+    }
+    return n;
+  };
+  EXPECT_EQ(lines(""), 3u);
+  EXPECT_EQ(lines("--json"), 0u);
+  EXPECT_EQ(lines("--metrics none"), 0u);
+}
+
 TEST(OutputFile, AnEmptyNameIsWrongUsage) {
   for (const char* command : {"logits missing.gguf --prompt-ids 1 -o ''", "quantize missing.gguf '' q8_0",
                               "synthesize synthetic:qwen3-0.6b:q2_k ''", "bench report missing.json -o ''"}) {

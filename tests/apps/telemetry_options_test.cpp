@@ -86,7 +86,11 @@ TEST(TelemetryOptions, TheEnvironmentAsksForTheNotesFile) {
   };
   EXPECT_EQ(generate("0").exit_code, 0);
   EXPECT_TRUE(std::filesystem::is_empty(folder));
-  EXPECT_EQ(generate("1").exit_code, 0);
+  const Finished told = generate("1");
+  EXPECT_EQ(told.exit_code, 0);
+  // Also where stderr is to tell nothing else.
+  EXPECT_TRUE(told.err.starts_with("reports/runtime_metrics.csv: wrote ")) << told.err;
+  EXPECT_TRUE(told.err.ends_with(" (INFENG_ENABLE_TELEMETRY)\n")) << told.err;
   EXPECT_TRUE(read_file(folder / "reports" / "runtime_metrics.csv").starts_with("stage,elapsed_us\n"));
   const Finished wrong = run_program("inferno", "generate Once", "", "INFENG_ENABLE_TELEMETRY=yes");
   EXPECT_EQ(wrong.exit_code, 2);
