@@ -59,8 +59,8 @@ struct Filters {
   }
 };
 
-// Whether a bare word that is almost a level is taken as a slip (INFERNO_LOG) or as some module's name
-// (RUST_LOG, which other programs read as well).
+// Whether a module that is none of ours is taken as a slip (INFERNO_LOG) or as some other program's
+// (RUST_LOG, which they read as well).
 enum class Slips { kRefuse, kAccept };
 
 std::string_view trim(std::string_view text) {
@@ -81,10 +81,15 @@ std::optional<Level> parse_level(std::string_view word) {
 }
 
 Error bad_directive(std::string_view directive, std::string_view nearest) {
-  return make_error(
-      ErrorCode::kInvalidArgument,
-      "log filter: cannot read \"{}\"; expected error|warn|info|debug|trace|off, module or module=level{}",
-      escaped(directive), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+  return make_error(ErrorCode::kInvalidArgument,
+                    "log filter: cannot read \"{}\"; expected error|warn|info|debug|trace|off, module or "
+                    "module=level, where "
+                    "module is inferno or inferno::NAME{}",
+                    escaped(directive), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+}
+
+bool is_ours(std::string_view module) {
+  return module == "inferno" || module.starts_with("inferno::");
 }
 
 Status parse_directive(std::string_view directive, Slips slips, Filters& filters) {
@@ -96,6 +101,7 @@ Status parse_directive(std::string_view directive, Slips slips, Filters& filters
     const std::string_view word = trim(directive.substr(equals + 1));
     const std::optional<Level> level = parse_level(word);
     if (!level) return bad_directive(directive, nearest_name(word, kLevelNames));
+    if (slips == Slips::kRefuse && !is_ours(module)) return bad_directive(directive, "");
     filters.set(module, *level);
     return {};
   }
@@ -103,8 +109,9 @@ Status parse_directive(std::string_view directive, Slips slips, Filters& filters
     filters.everything_else = *level;
     return {};
   }
-  const std::string_view nearest = nearest_name(module, kLevelNames);
-  if (slips == Slips::kRefuse && !nearest.empty()) return bad_directive(directive, nearest);
+  if (slips == Slips::kRefuse && !is_ours(module)) {
+    return bad_directive(directive, nearest_name(module, kLevelNames));
+  }
   filters.set(module, Level::kTrace);
   return {};
 }

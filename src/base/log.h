@@ -18,8 +18,8 @@ namespace inferno::log {
 
 enum class Level { kTrace, kDebug, kInfo, kWarn, kError, kOff };
 
-// Sets filters from a specification as above. An error names the directive that is not understood; filters
-// are then unchanged.
+// Sets filters from a specification as above. An error names the directive that is not understood, or whose
+// module is not inferno's and so would filter nothing; filters are then unchanged.
 Status configure(std::string_view filter_spec);
 // configure() from INFERNO_LOG, else RUST_LOG, else off. A malformed value is an error that names the
 // variable.

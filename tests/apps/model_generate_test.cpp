@@ -103,6 +103,13 @@ TEST_F(ModelGenerate, AMalformedFilterNamesTheVariable) {
   EXPECT_EQ(finished.out, "");
   EXPECT_TRUE(finished.err.starts_with("error: INFERNO_LOG: ")) << finished.err;
   EXPECT_NE(finished.err.find("did you mean info?"), std::string::npos) << finished.err;
+  const Finished nonsense = run("hello 2", "INFERNO_LOG=nonsense");
+  EXPECT_EQ(nonsense.exit_code, 2);
+  EXPECT_TRUE(
+      nonsense.err.starts_with("error: INFERNO_LOG: log filter: cannot read \"nonsense\"; expected error|"))
+      << nonsense.err;
+  EXPECT_EQ(run("hello 2", "RUST_LOG=nonsense").exit_code, 0) << "another program's";
+  EXPECT_EQ(run("hello 2", "INFERNO_LOG=inferno::backend=debug,warn").exit_code, 0);
 }
 
 TEST_F(ModelGenerate, WithoutArgumentsItShowsItsUsage) {

@@ -139,8 +139,12 @@ TEST_F(Log, AMalformedFilterIsNamedAndChangesNothing) {
   ASSERT_TRUE(log::configure("error"));
   EXPECT_EQ(configure_error("warn,inferno=loud"),
             "log filter: cannot read \"inferno=loud\"; expected error|warn|info|debug|trace|off, module or "
-            "module=level");
-  EXPECT_TRUE(configure_error("inof").ends_with("module or module=level; did you mean info?"));
+            "module=level, where module is inferno or inferno::NAME");
+  EXPECT_TRUE(configure_error("inof").ends_with("inferno or inferno::NAME; did you mean info?"));
+  EXPECT_TRUE(
+      configure_error("nonsense").starts_with("log filter: cannot read \"nonsense\"; expected error|"));
+  EXPECT_NE(configure_error("nonsense=debug"), "");
+  EXPECT_NE(configure_error("infernal::decode=debug"), "");
   EXPECT_TRUE(configure_error("m=debugg").ends_with("; did you mean debug?"));
   EXPECT_NE(configure_error("=info"), "");
   EXPECT_NE(configure_error("info warn"), "");
@@ -191,7 +195,8 @@ TEST_F(Log, LinesOfSeveralThreadsStayWhole) {
       for (int i = 0; i < kLines; ++i) log::event(Level::kInfo, "m", "", {{"thread", t}, {"i", i}});
     });
   }
-  for (int i = 0; i < kLines; ++i) static_cast<void>(log::configure(i % 2 == 0 ? "info,x=warn" : "info"));
+  for (int i = 0; i < kLines; ++i)
+    static_cast<void>(log::configure(i % 2 == 0 ? "info,inferno::x=warn" : "info"));
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(lines_.size(), static_cast<size_t>(kThreads * kLines));
   std::set<std::string> shapes;
