@@ -30,11 +30,13 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
   Bandwidth bandwidth{.bytes_per_token = bytes / static_cast<double>(passes.size() - 1),
                       .gb_per_s = decode_ns > 0 ? bytes / decode_ns : 0.0,
                       .peak_gb_per_s = std::nullopt,
-                      .threads = backend.info().threads};
+                      .threads = backend.info().threads,
+                      .steady = true};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
   if (const auto ceilings = backend.measure_ceilings()) {
     const double peak = ceilings->read(backend.info().threads);
     if (peak > 0) bandwidth.peak_gb_per_s = peak;
+    bandwidth.steady = ceilings->steady();
   } else {
     warn(ceilings.error().message);
   }
@@ -48,8 +50,9 @@ std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
                   human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s);
   if (const auto peak = bandwidth->peak_gb_per_s) {
     line += fmt::format(
-        ": {:.1f} % of the {:.1f} GB/s that {} can read from memory{}", 100.0 * bandwidth->gb_per_s / *peak,
+        ": {:.1f} % of the {:.1f} GB/s that {} can read from memory{}{}", 100.0 * bandwidth->gb_per_s / *peak,
         *peak, bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads),
+        bandwidth->steady ? "" : " (measured on a busy machine; anew: inferno ceilings --fresh)",
         bandwidth->gb_per_s > *peak ? ", so the caches hold much of it" : "");
   }
   return line + "\n";

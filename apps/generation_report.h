@@ -16,6 +16,7 @@ struct Bandwidth {
   double gb_per_s = 0;                  // those over the time of decode
   std::optional<double> peak_gb_per_s;  // measured on the spot, with the threads of the backend; or unknown
   unsigned threads = 1;
+  bool steady = true;  // false: the peak was measured while the machine was busy
 };
 
 // nullopt without a decode pass. Asks for the machine's ceilings, which the first time takes about a second,

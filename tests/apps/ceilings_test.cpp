@@ -118,6 +118,25 @@ TEST_F(CeilingsCommand, AFolderThatCannotBeWrittenIsNoError) {
   EXPECT_EQ(parse_json(finished.out).value()["cached"], false);
 }
 
+TEST_F(CeilingsCommand, AGenerationSaysThatItsPeakWasMeasuredOnABusyMachine) {
+  ASSERT_EQ(ceilings("--json").exit_code, 0);
+  const auto path = cache_ / "inferno" / "ceilings.json";
+  Json remembered = parse_json(read_file(path)).value();
+  ASSERT_TRUE(remembered.at("ceilings").contains("steadiness")) << remembered;
+  for (const double steadiness : {0.95, 0.5}) {
+    remembered["ceilings"]["steadiness"] = steadiness;
+    std::ofstream(path) << json_text(remembered);
+    const Finished finished =
+        run_program("inferno", "generate Once -n 4", "", "XDG_CACHE_HOME='" + cache_.string() + "'");
+    ASSERT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_NE(finished.err.find("can read from memory"), std::string::npos) << finished.err;
+    EXPECT_EQ(finished.err.find("(measured on a busy machine; anew: inferno ceilings --fresh)") !=
+                  std::string::npos,
+              steadiness < 0.9)
+        << finished.err;
+  }
+}
+
 TEST(CeilingsText, SaysWhyThereIsNoReadBandwidthWhereMemoryIsScarce) {
   backend::Ceilings ceilings;
   ceilings.clock_ghz = 4;
