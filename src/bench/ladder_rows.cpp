@@ -141,12 +141,20 @@ std::string ladder_table(const Ladder& ladder) {
                        {"Speed-up", Align::kRight},
                        {"Ceiling", Align::kLeft}});
   std::string sentences;
+  bool any_cut = false;
   for (size_t i = 0; i < ladder.rows.size(); ++i) {
     const LadderRow& row = ladder.rows[i];
     table.add_row(cells(ladder.rows, i));
     for (const std::string& sentence : {row.absent, row.note}) {
       if (!sentence.empty()) sentences += fmt::format("{}: {}\n", escaped(row.name), escaped(sentence, 400));
     }
+    any_cut |= row.absent.empty() && row.generated_tokens < ladder.generated_tokens;
+  }
+  if (any_cut) {
+    sentences +=
+        "Speed-up of a row that was cut, and over it: by the time of the tokens after the first that both "
+        "rows "
+        "generated; — where there are none.\n";
   }
   return table.text() + (sentences.empty() ? "" : "\n" + sentences);
 }

@@ -45,7 +45,8 @@ std::optional<double> speed_up(std::span<const LadderRow> rows, size_t i);
 std::string to_json(const Ladder& ladder);  // an object with "rungs"; ends with a newline
 Result<Ladder> ladder_from_json(std::string_view text);
 
-// A row for each rung; why one is absent, and notes, below the table.
+// A row for each rung; below the table why one is absent, notes, and where a rung was cut what its speed-up
+// is.
 std::string ladder_table(const Ladder& ladder);
 
 }  // namespace inferno::bench

@@ -28,6 +28,11 @@ TEST(LadderRows, SpeedUpOverACutRungIsThatOfTheTokensThatBothGenerated) {
   EXPECT_DOUBLE_EQ(*bench::speed_up(ladder.rows, 1), 3);  // 6000 ms after 2000, whatever decode_tps say
   EXPECT_NE(bench::ladder_table(ladder).find("\nscalar: cut by --max-seconds at 2 of 4 new tokens\n"),
             std::string::npos);
+  EXPECT_TRUE(
+      bench::ladder_table(ladder).ends_with("\nSpeed-up of a row that was cut, and over it: by the time of "
+                                            "the tokens after the first that both rows "
+                                            "generated; — where there are none.\n"))
+      << bench::ladder_table(ladder);
   EXPECT_NE(bench::html({{}, {ladder}, {}, {}}).find("<li>scalar: cut by --max-seconds"), std::string::npos);
   const std::string text = bench::to_json(ladder);
   const auto again = bench::ladder_from_json(text).value();
