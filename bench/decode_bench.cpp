@@ -1,5 +1,12 @@
 // decode/TYPE/SEQUENCES/POSITION: a forward pass of synthetic:qwen3-0.6b of one token of each of so many
 // sequences, each of which has so many positions before it.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "bench/backends.h"
 #include "kv/basic_kv_cache.h"
 #include "model/batch.h"

@@ -132,7 +132,8 @@ bool ThreadTeam::take_turn(unsigned thread, unsigned share) {
   return true;
 }
 
-// The thread's own turns, then what others have left, unless it has own ones again.
+// The thread's own turns, then what others have left, unless it has own ones again. Once around: a share that
+// was not published yet it has missed; the caller, whose turn comes last, misses none.
 void ThreadTeam::take_turns(unsigned thread) {
   int64_t taken = 0;
   while (take_turn(thread, thread)) ++taken;

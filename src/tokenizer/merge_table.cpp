@@ -25,8 +25,10 @@ uint64_t pair_of(int32_t left, int32_t right) {
   return (static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32) | static_cast<uint32_t>(right);
 }
 
-// Merges that are resolved together.
+// Merges that are resolved together: so many, or fewer where they have more bytes than those of
+// real vocabularies.
 constexpr size_t kBatch = Vocabulary::kFoundTogether;
+constexpr size_t kBatchBytes = size_t{1} << 20;
 
 Status spell(const gguf::File& file, uint64_t index, std::string_view merge, SpelledMerge& spelled) {
   const size_t space = merge.find(' ');
@@ -41,10 +43,14 @@ Status spell(const gguf::File& file, uint64_t index, std::string_view merge, Spe
   return {};
 }
 
-Error not_a_token(const gguf::File& file, uint64_t index, const char* role, const SpelledMerge& spelled,
+std::string text(const SpelledMerge& merge) {
+  return escaped(fmt::format("{} {}", merge.left, merge.right));
+}
+
+Error not_a_token(const gguf::File& file, uint64_t index, const char* role, const SpelledMerge& merge,
                   std::string_view token) {
-  return invalid_element(file, kMergesKey, index, "\"{} {}\": its {} \"{}\" is not in tokenizer.ggml.tokens",
-                         escaped(spelled.left), escaped(spelled.right), role, escaped(token));
+  return invalid_element(file, kMergesKey, index, "\"{}\": its {} \"{}\" is not in tokenizer.ggml.tokens",
+                         text(merge), role, escaped(token));
 }
 
 }  // namespace
@@ -59,11 +65,12 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
   MergeTable table(static_cast<size_t>(merges.size()));
   std::array<SpelledMerge, kBatch> batch;
   size_t n = 0;
+  size_t bytes = 0;
   uint32_t rank = 0;  // of the batch's first
   const auto insert_batch = [&]() -> Status {
     TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n)));
     rank += static_cast<uint32_t>(n);
-    n = 0;
+    n = bytes = 0;
     return {};
   };
   for (const std::string_view merge : merges) {
@@ -71,7 +78,8 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
       TRY(insert_batch());  // what is wrong before this comes first
       return spelled.error();
     }
-    if (++n == kBatch) TRY(insert_batch());
+    bytes += merge.size();
+    if (++n == kBatch || bytes > kBatchBytes) TRY(insert_batch());
   }
   TRY(insert_batch());
   return table;
@@ -99,8 +107,7 @@ Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& voc
     if (right[i] < 0) return not_a_token(file, index, "right part", s, s.right);
     if (product[i] < 0) return not_a_token(file, index, "product", s, s.product);
     if (!insert(left[i], right[i], {index, product[i]})) {
-      return invalid_element(file, kMergesKey, index, "\"{} {}\" stands there twice", escaped(s.left),
-                             escaped(s.right));
+      return invalid_element(file, kMergesKey, index, "\"{}\" stands there twice", text(s));
     }
   }
   return {};

@@ -90,6 +90,10 @@ TEST(MergeTable, SpeaksOfTheFirstThatIsWrong) {
   EXPECT_REFUSED_AT(v, kMerges, 100, "\"A xyz\": its right part \"xyz\" is not in tokenizer.ggml.tokens");
   v.merges[100] = "A";
   EXPECT_REFUSED_AT(v, kMerges, 100, "\"A\" is not two tokens separated by one space");
+  // Longer than what is looked up together.
+  v.merges[70].assign(1 << 21, 'x');
+  v.merges[70].append(" y");
+  EXPECT_REFUSED_AT(v, kMerges, 70, "\"xxx");
 }
 
 TEST(MergeTable, RefusesMissingMerges) {

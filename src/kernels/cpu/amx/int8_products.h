@@ -75,6 +75,7 @@ struct TileProduct {
   static constexpr int64_t kTotals = Format::kHasMin ? kGroups : 0;  // of a block
   // Whether tiles can take the panel's bytes as they are, unsigned.
   static constexpr bool kIsBytes = requires { Format::kIsBytes; };
+  static_assert(!kIsBytes || (Format::kOffset == 128 && Format::kGroup == kBlock && !Format::kHasMin));
 
   static int64_t scratch_bytes(int64_t k) { return kUnpackedPanels * Whole::panel_bytes(k); }
 

@@ -181,7 +181,7 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end)
         multiply_column(w.queries + d * kParts * kTileHalves, row_tile, w.n_tiles, keys + d * kTileHalves);
       float* scores = w.scores[0] + i + column;
       _tile_stored(0, scores, kStride);
-      _tile_stored(1, scores + kRows * kAttentionChunk, kStride);
+      if (w.n_tiles > 1) _tile_stored(1, scores + kRows * kAttentionChunk, kStride);
       if (w.n_tiles > 2) _tile_stored(2, scores + 2 * kRows * kAttentionChunk, kStride);
     }
   }
@@ -262,8 +262,7 @@ void add_sums(const Work& w, const Mix* mixes, const float (&sums)[kRows][kValue
   }
 }
 
-// The values of positions begin .. end - 1 of the chunk, both multiples of kDepth, weighted. Positions first
-// .. last - 1 are seen.
+// The values of positions begin .. end - 1 of the chunk, both multiples of kDepth, weighted.
 void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int64_t begin, int64_t end,
                 Seen seen) {
   const uint16_t* values[kDepths];
