@@ -11,15 +11,17 @@ namespace {
 using test::byte_level_vocabulary;
 using test::TinyVocabulary;
 
+Result<MergeTable> load(const TinyVocabulary& v) {
+  const std::vector<std::byte> image = v.image();
+  TRY_ASSIGN(const gguf::File file, gguf::File::from_memory(image, "tiny.gguf"));
+  TRY_ASSIGN(const Vocabulary vocabulary, Vocabulary::load(file));
+  return MergeTable::load(file, vocabulary);
+}
+
 TEST(MergeTable, TheRankIsThePlaceInTheFile) {
   const TinyVocabulary v = byte_level_vocabulary();
-  const std::vector<std::byte> image = v.image();
-  const auto file = gguf::File::from_memory(image, "tiny.gguf");
-  ASSERT_TRUE(file);
-  const auto vocabulary = Vocabulary::load(*file);
-  ASSERT_TRUE(vocabulary);
-  const auto merges = MergeTable::load(*file, *vocabulary);
-  ASSERT_TRUE(merges);
+  const auto merges = load(v);
+  ASSERT_TRUE(merges) << merges.error().message;
   const Merge merge = merges->find(v.id("he"), v.id("ll"));
   EXPECT_EQ(merge.rank, 2U);
   EXPECT_EQ(merge.id, v.id("hell"));
@@ -41,12 +43,7 @@ TinyVocabulary vocabulary_of_pairs(int n_letters) {
 TEST(MergeTable, MoreThanAreLookedUpTogether) {
   constexpr int kLetters = 14;
   const TinyVocabulary v = vocabulary_of_pairs(kLetters);
-  const std::vector<std::byte> image = v.image();
-  const auto file = gguf::File::from_memory(image, "tiny.gguf");
-  ASSERT_TRUE(file);
-  const auto vocabulary = Vocabulary::load(*file);
-  ASSERT_TRUE(vocabulary);
-  const auto merges = MergeTable::load(*file, *vocabulary);
+  const auto merges = load(v);
   ASSERT_TRUE(merges) << merges.error().message;
   for (uint32_t i = 0; i < v.merges.size(); ++i) {
     const std::string& merge = v.merges[i];
