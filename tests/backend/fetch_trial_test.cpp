@@ -12,16 +12,16 @@ using std::chrono::nanoseconds;
 // Loops of 1000 bytes, each as long as `time` says of the way that it went.
 template <class Time>
 void run(FetchTrial& trial, int n_loops, const Time& time) {
-  for (int i = 0; i < n_loops; ++i) trial.took(time(i, trial.fetch_ahead() != 0), 1000);
+  for (int i = 0; i < n_loops; ++i) trial.took(time(i, trial.fetches()), 1000);
 }
 
 TEST(FetchTrial, KeepsWhatIsFaster) {
   FetchTrial gains;
   run(gains, FetchTrial::kLoopsOfTrial, [](int, bool fetches) { return nanoseconds(fetches ? 60 : 100); });
-  EXPECT_EQ(gains.fetch_ahead(), FetchTrial::kAhead);
+  EXPECT_TRUE(gains.fetches());
   FetchTrial loses;
   run(loses, FetchTrial::kLoopsOfTrial, [](int, bool fetches) { return nanoseconds(fetches ? 100 : 60); });
-  EXPECT_EQ(loses.fetch_ahead(), 0);
+  EXPECT_FALSE(loses.fetches());
 }
 
 // A layer's loops differ in what a byte costs, and the system takes a processor away now and then.
@@ -33,7 +33,7 @@ TEST(FetchTrial, IsNotMisledByOtherWorkOrInterruptions) {
     return nanoseconds(kCosts[static_cast<size_t>(loop) % kCosts.size()] * (fetches ? 9 : 10) +
                        (is_interrupted ? 1000000 : 0));
   });
-  EXPECT_NE(trial.fetch_ahead(), 0);
+  EXPECT_TRUE(trial.fetches());
 }
 
 TEST(FetchTrial, GivesEachOfFourLoopsThatFollowEachOtherAsManyTurnsEitherWay) {
@@ -54,7 +54,7 @@ TEST(FetchTrial, TriesAgainAfterAWhile) {
     return nanoseconds(60);
   });
   run(trial, FetchTrial::kLoopsOfTrial, [](int, bool fetches) { return nanoseconds(fetches ? 100 : 60); });
-  EXPECT_EQ(trial.fetch_ahead(), 0);
+  EXPECT_FALSE(trial.fetches());
 }
 
 }  // namespace

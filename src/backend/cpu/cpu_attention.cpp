@@ -29,7 +29,13 @@ void CpuAttention::run(const AttentionArgs& a) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
   if (n_parts < team_.n_threads() && reserve_partials(a.kv.head_dim)) return run_in_chunks(all);
   team_.run(n_parts, [&](int64_t turn, unsigned) {
-    kernels_.attention(whole(all, parts_[static_cast<size_t>(turn)]));
+    kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(turn)]);
+    kernels::AttentionPart next;
+    if (turn + team_.n_threads() < n_parts) {
+      next = whole(all, parts_[static_cast<size_t>(turn + team_.n_threads())]);
+      own.next = &next;
+    }
+    kernels_.attention(own);
   });
 }
 
@@ -73,22 +79,35 @@ bool CpuAttention::reserve_partials(int64_t head_dim) {
   return buffer.ok();
 }
 
+CpuAttention::Chunk CpuAttention::chunk_of(int64_t turn) {
+  const auto after = std::upper_bound(parts_.begin(), parts_.end(), turn,
+                                      [](int64_t t, const Part& part) { return t < part.first_turn; });
+  Part& part = *(after - 1);
+  return {part, turn - part.first_turn, static_cast<float*>(partials_.data()) + part.partial};
+}
+
 // One loop: whoever does the last chunk of a part joins them all.
 void CpuAttention::run_in_chunks(const AttentionParams& all) {
+  const auto alone = [&](const Chunk& chunk) {
+    kernels::AttentionPart own = whole(all, chunk.part);
+    own.partial = chunk.partials + chunk.i * (own.row_end - own.row_begin) * (all.kv.head_dim + 2);
+    own.chunk = chunk.part.chunk_begin + chunk.i;
+    return own;
+  };
   const Part& last = parts_.back();
-  team_.run(last.first_turn + last.chunk_end - last.chunk_begin, [&](int64_t turn, unsigned) {
-    const auto after = std::upper_bound(parts_.begin(), parts_.end(), turn,
-                                        [](int64_t t, const Part& part) { return t < part.first_turn; });
-    Part& part = *(after - 1);
-    const int64_t i = turn - part.first_turn;
-    float* const partials = static_cast<float*>(partials_.data()) + part.partial;
-    kernels::AttentionPart own = whole(all, part);
-    own.partial = partials + i * (part.row_end - part.row_begin) * (all.kv.head_dim + 2);
-    own.chunk = part.chunk_begin + i;
+  const int64_t n_turns = last.first_turn + last.chunk_end - last.chunk_begin;
+  team_.run(n_turns, [&](int64_t turn, unsigned) {
+    const Chunk chunk = chunk_of(turn);
+    kernels::AttentionPart own = alone(chunk);
+    kernels::AttentionPart next;
+    if (turn + team_.n_threads() < n_turns) {
+      next = alone(chunk_of(turn + team_.n_threads()));
+      own.next = &next;
+    }
     kernels_.attention(own);
-    if (std::atomic_ref(part.n_left).fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-    own.partial = partials;
-    kernels_.merge_attention(own, part.chunk_end - part.chunk_begin);
+    if (std::atomic_ref(chunk.part.n_left).fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+    own.partial = chunk.partials;
+    kernels_.merge_attention(own, chunk.part.chunk_end - chunk.part.chunk_begin);
   });
 }
 

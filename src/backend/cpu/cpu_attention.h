@@ -32,8 +32,16 @@ class CpuAttention {
     int64_t n_left;                  // of them to be done
   };
 
+  // One of a part's chunks.
+  struct Chunk {
+    Part& part;
+    int64_t i;
+    float* partials;  // the part's
+  };
+
   void list_parts(const AttentionArgs& a);
   bool reserve_partials(int64_t head_dim);
+  Chunk chunk_of(int64_t turn);
   void run_in_chunks(const kernels::AttentionParams& all);
 
   const CpuKernels& kernels_;

@@ -12,12 +12,11 @@ namespace inferno::backend {
 
 class FetchTrial {
  public:
-  static constexpr int64_t kAhead = 2048;     // bytes: what memory hands out to one core while it answers
   static constexpr int kLoopsOfTrial = 32;    // half of them either way
   static constexpr int kLoopsBetween = 8192;  // some seventy tokens of a small model
 
-  // For the next loop of products: PanelMatmulParams::fetch_ahead.
-  int64_t fetch_ahead() const { return (is_on_trial() ? tries_fetching() : fetches_) ? kAhead : 0; }
+  // For the next loop of products: PanelMatmulParams::fetches.
+  bool fetches() const { return is_on_trial() ? tries_fetching() : fetches_; }
   // How long that loop took, for so many bytes of weights (more than none).
   void took(std::chrono::nanoseconds time, uint64_t bytes);
 

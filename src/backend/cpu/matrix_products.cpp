@@ -75,16 +75,15 @@ Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
 }
 
 void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end,
-                                     unsigned thread, const uint8_t* next, int64_t fetch_ahead) {
+                                     unsigned thread, const uint8_t* next, bool fetches) {
   const CpuMatrix& m = matrix_of(*p.w);
   if (m.kernel.rows == 0) {
     multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
     return;
   }
-  multiply_rows(m.kernel,
-                {m.panels.get(), vector_of(*p.bias), x.x, x.formed.quantized_from(0), x.formed.split(),
-                 x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, begin, end,
-                 static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetch_ahead});
+  multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, x.formed.quantized_from(0),
+                           x.formed.split(), x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, begin, end,
+                           static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetches});
 }
 
 int64_t MatrixProducts::rows_of_panel(const Weight& w) {

@@ -45,21 +45,20 @@ class MatrixProducts {
   void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
     const Turns turns(products, team_.n_threads());
     FetchTrial* trial = fetch_trial(products, x.n);
-    const int64_t fetch_ahead = trial == nullptr ? 0 : trial->fetch_ahead();
+    const bool fetches = trial != nullptr && trial->fetches();
     const auto start = std::chrono::steady_clock::now();
     team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
       const Weight& w = *products[place.product].w;
-      multiply_panels(products[place.product], x, place.begin, place.end, thread, turns.after(turn),
-                      fetch_ahead);
+      multiply_panels(products[place.product], x, place.begin, place.end, thread, turns.after(turn), fetches);
       made(place.product, place.begin * rows_of_panel(w), std::min(place.end * rows_of_panel(w), w.rows));
     });
     if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - start, weight_bytes(products));
   }
 
-  // Some panels of a product; next, fetch_ahead: see PanelMatmulParams.
+  // Some panels of a product; next, fetches: see PanelMatmulParams.
   void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
-                       const uint8_t* next = nullptr, int64_t fetch_ahead = 0);
+                       const uint8_t* next = nullptr, bool fetches = false);
 
   static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
   static int64_t rows_of_panel(const Weight& w);

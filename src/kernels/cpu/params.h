@@ -80,10 +80,9 @@ struct PanelMatmulParams {
   // Panels that this thread is likely to multiply next, or nullptr: some products fetch the first of them
   // meanwhile (loops/fetcher.h).
   const uint8_t* next = nullptr;
-  // At least so many bytes ahead (up to a line for each block more towards a panel's end), weights of up to
-  // kStreamedRows rows of activations are fetched into the second-level cache; 0: what comes is left to the
-  // processor to foresee. Floating-point weights always are.
-  int64_t fetch_ahead = 0;
+  // Whether quantized weights of up to kStreamedRows rows of activations are fetched a panel ahead, too, or
+  // what comes is left to the processor to foresee.
+  bool fetches = false;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType
@@ -134,6 +133,8 @@ struct AttentionPart {
   // weights. What merge_attention() makes of them has the same bits as y without.
   float* partial = nullptr;
   int64_t chunk = 0;
+  // What this thread is likely to do next, or nullptr: what it begins with may be fetched meanwhile.
+  const AttentionPart* next = nullptr;
 };
 
 }  // namespace inferno::kernels

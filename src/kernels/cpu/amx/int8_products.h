@@ -57,13 +57,25 @@ inline void transpose_rows(const float* rows, int64_t stride, int64_t n, float* 
   }
 }
 
-// Scales of 16 rows of activations, (blocks, rows), and, where weights have minimums, totals, (groups, rows);
-// where they are stored as q + 128, what takes that back, (blocks, rows).
+// Scales of 16 rows of activations, (blocks, rows), and, where weights have minimums, totals, (groups, rows).
 struct ScaledTile {
   const float* scales;
   const float* totals;
-  const int32_t* offsets;
 };
+
+// A tile B that subtracts 128 times the sums of activations: what takes back that weights are stored as q +
+// 128.
+struct alignas(64) OffsetTile {
+  int8_t values[kBlock / 4][kTileLine];
+};
+constexpr OffsetTile make_offset_tile() {
+  OffsetTile tile = {};
+  for (auto& line : tile.values) {
+    for (int8_t& value : line) value = -128;
+  }
+  return tile;
+}
+constexpr OffsetTile kOffsetTile = make_offset_tile();
 
 template <class Format>
 struct TileProduct {
@@ -84,7 +96,9 @@ struct TileProduct {
     shapes.set(0, kRows, kTileLine);
     shapes.set(1, kRows, Format::kGroup);
     shapes.set(2, Format::kGroup / 4, kTileLine);
+    shapes.set(3, Format::kGroup / 4, kTileLine);
     use_tiles(shapes);
+    if constexpr (kIsBytes) _tile_loadd(3, &kOffsetTile, kTileLine);
     p.n == kRows ? multiply_sixteen(p) : multiply_many(p);
     _tile_release();
   }
@@ -112,8 +126,8 @@ struct TileProduct {
         for (int64_t row = 0; row < p.n; row += kRows) {
           scale_columns(p, row, begin, end, scales, totals);
           for (int64_t i = 0; i < n_panels; ++i) {
-            multiply_chunk<Whole>(p, p.scratch + i * whole, panel + i, row, {scales, totals, nullptr}, begin,
-                                  end, fetcher.next_tile());
+            multiply_chunk<Whole>(p, p.scratch + i * whole, panel + i, row, {scales, totals}, begin, end,
+                                  fetcher.next_tile());
           }
         }
       }
@@ -128,30 +142,24 @@ struct TileProduct {
     static_assert(kUnpackedPanels > 1);
     auto* scales = reinterpret_cast<float*>(p.scratch + Whole::panel_bytes(p.k));
     float* totals = scales + nb * kRows;
-    auto* offsets = reinterpret_cast<int32_t*>(totals + nb * kTotals * kRows);
     scale_columns(p, 0, 0, nb, scales, totals);
-    if constexpr (kIsBytes) columns(p.quantized.sum, nb, 0, nb, offsets);
     for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
       const uint8_t* at = p.panels + panel * stride;
       Fetcher fetcher(panel + 1 == p.panel_end ? p.next : at + stride, stride, 1, nb);
       if constexpr (kIsBytes) {
-        multiply_chunk<Format>(p, at, panel, 0, {scales, totals, offsets}, 0, nb, fetcher.next_tile());
+        multiply_chunk<Format>(p, at, panel, 0, {scales, totals}, 0, nb, fetcher.next_tile());
       } else {
         Whole::template unpack<Format>(at, nb, p.scratch);
         written_for_tiles(p.scratch);
-        multiply_chunk<Whole>(p, p.scratch, panel, 0, {scales, totals, nullptr}, 0, nb, fetcher.next_tile());
+        multiply_chunk<Whole>(p, p.scratch, panel, 0, {scales, totals}, 0, nb, fetcher.next_tile());
       }
     }
   }
 
   // Numbers begin .. end - 1 of 16 rows, each `stride` long, as (numbers, rows).
-  template <class Number>
-  static void columns(const Number* rows, int64_t stride, int64_t begin, int64_t end, Number* to) {
-    static_assert(sizeof(Number) == sizeof(float));
-    for (int64_t i = begin; i < end; i += 16, to += 16 * kRows) {
-      transpose_rows(reinterpret_cast<const float*>(rows + i), stride, end - i < 16 ? end - i : 16,
-                     reinterpret_cast<float*>(to));
-    }
+  static void columns(const float* rows, int64_t stride, int64_t begin, int64_t end, float* to) {
+    for (int64_t i = begin; i < end; i += 16, to += 16 * kRows)
+      transpose_rows(rows + i, stride, end - i < 16 ? end - i : 16, to);
   }
 
   // What is prepared of blocks begin .. end - 1 of 16 rows, from `row` on.
@@ -195,6 +203,7 @@ struct TileProduct {
       if constexpr (Panel::kOffset == 0) {
         _tile_dpbssd(0, 1, 2);
       } else {
+        _tile_dpbssd(0, 1, 3);
         _tile_dpbsud(0, 1, 2);
       }
     };
@@ -208,9 +217,8 @@ struct TileProduct {
       const float* scales = x.scales + (block - begin) * kRows;
 #pragma GCC unroll 16
       for (int t = 0; t < kRows; ++t) {
-        __m512i whole = _mm512_load_si512(c[t]);
-        if constexpr (Panel::kOffset != 0)
-          whole = _mm512_add_epi32(whole, _mm512_set1_epi32(x.offsets[(block - begin) * kRows + t]));
+        if (t % 4 == 0) fetch.part_of_step();
+        const __m512i whole = _mm512_load_si512(c[t]);
         const __m512 both = _mm512_mul_ps(w_scale, _mm512_set1_ps(scales[t]));
         sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), both, sum[t]);
       }
@@ -229,13 +237,13 @@ struct TileProduct {
       store(i);
     }
     for (; group < last - ahead; ++group) {
-      if (group % kGroups == 0) fetch.step();
+      if (group % kGroups == 0) fetch.begin_step();
       multiply(group + ahead);
       scale(group);
       store(group + ahead);
     }
     for (; group < last; ++group) {
-      if (group % kGroups == 0) fetch.step();
+      if (group % kGroups == 0) fetch.begin_step();
       scale(group);
     }
     if (end == nb && p.bias != nullptr) {

@@ -14,6 +14,7 @@
 #include "kernels/cpu/amx/tiles.h"
 #include "kernels/cpu/amx_fp16/functions.h"
 #include "kernels/cpu/avx512/vector.h"
+#include "kernels/cpu/loops/fetcher.h"
 
 namespace inferno::kernels::amx_fp16 {
 namespace {
@@ -82,6 +83,42 @@ const uint16_t* values_of(const Head& head, int64_t position) {
   return values + position % kKeyTile<V> * head.head_dim;
 }
 
+// Brings keys or values into the second-level cache while others are multiplied: as streams side by side, as
+// ../loops/fetcher.h does.
+class TileFetcher {
+ public:
+  // Of one chunk at most.
+  void add(const uint16_t* tiles, int64_t bytes) {
+    const auto* at = reinterpret_cast<const uint8_t*>(tiles);
+    for (int64_t piece = 0; piece < bytes; piece += kPieceBytes) pieces_[n_pieces_++] = at + piece;
+  }
+  // From here on all of it in n_steps steps.
+  void begin(int64_t n_steps) {
+    stream_ = (n_pieces_ + kFetchStreams - 1) / kFetchStreams;
+    lines_ = stream_ * kPieceLines;
+    pace_ = (lines_ + n_steps - 1) / n_steps;
+  }
+  [[gnu::always_inline]] void step() {
+    due_ = due_ + pace_ < lines_ ? due_ + pace_ : lines_;
+    for (; done_ < due_; ++done_) {
+      for (int64_t piece = done_ / kPieceLines; piece < n_pieces_; piece += stream_)
+        __builtin_prefetch(pieces_[piece] + done_ % kPieceLines * kTileLine, 0, 2);
+    }
+  }
+
+ private:
+  static constexpr int64_t kPieceLines = 32;
+  static constexpr int64_t kPieceBytes = kPieceLines * kTileLine;
+
+  const uint8_t* pieces_[kAttentionChunk * kMaxHeadDim * sizeof(uint16_t) / kPieceBytes];
+  int64_t n_pieces_ = 0;
+  int64_t stream_ = 0;  // pieces of each
+  int64_t lines_ = 0;   // of each stream
+  int64_t pace_ = 0;    // lines at a step
+  int64_t due_ = 0;
+  int64_t done_ = 0;
+};
+
 // One part of attention, as long as it lasts.
 struct Work {
   int64_t n;  // rows
@@ -125,16 +162,20 @@ void zero_sums() {
 }
 
 // Of one tile of rows with four tiles beside each other, `step` halves apart.
-[[gnu::always_inline]] inline void multiply_four(const uint16_t* first, const uint16_t* second,
-                                                 int64_t step) {
+[[gnu::always_inline]] inline void multiply_four(const uint16_t* first, const uint16_t* second, int64_t step,
+                                                 TileFetcher& fetcher) {
   load_first(first);
   _tile_loadd(6, second, kTileLine);
   add_both_parts<0, 6>();
+  fetcher.step();
   _tile_loadd(7, second + step, kTileLine);
   add_both_parts<1, 7>();
+  fetcher.step();
   _tile_loadd(6, second + 2 * step, kTileLine);
   add_both_parts<2, 6>();
+  fetcher.step();
   _tile_loadd(7, second + 3 * step, kTileLine);
+  fetcher.step();
   add_both_parts<3, 7>();
 }
 
@@ -156,7 +197,7 @@ void zero_sums() {
 
 // Products of the queries with the keys of the chunk's positions begin .. end - 1, from the tile of the cache
 // on that begins there, and maybe of more.
-void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end) {
+void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end, TileFetcher& fetcher) {
   const int64_t depths = head.head_dim / kDepth;
   const int64_t row_tile = depths * kParts * kTileHalves;
   constexpr int64_t kStride = kAttentionChunk * static_cast<int64_t>(sizeof(float));
@@ -167,7 +208,7 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end)
       static_assert(kKeyTile<V> == 4 * kKeys);
       zero_sums();
       for (int64_t d = 0; d < depths; ++d)
-        multiply_four(w.queries + d * kParts * kTileHalves, keys + d * kTileHalves, key_tile);
+        multiply_four(w.queries + d * kParts * kTileHalves, keys + d * kTileHalves, key_tile, fetcher);
       float* scores = w.scores[0] + i;
       _tile_stored(0, scores, kStride);
       _tile_stored(1, scores + kKeys, kStride);
@@ -177,8 +218,10 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end)
     }
     for (int64_t column = 0; column < kKeyTile<V> && i + column < end; column += kKeys, keys += key_tile) {
       zero_sums();
-      for (int64_t d = 0; d < depths; ++d)
+      for (int64_t d = 0; d < depths; ++d) {
+        fetcher.step();
         multiply_column(w.queries + d * kParts * kTileHalves, row_tile, w.n_tiles, keys + d * kTileHalves);
+      }
       float* scores = w.scores[0] + i + column;
       _tile_stored(0, scores, kStride);
       if (w.n_tiles > 1) _tile_stored(1, scores + kRows * kAttentionChunk, kStride);
@@ -264,7 +307,7 @@ void add_sums(const Work& w, const Mix* mixes, const float (&sums)[kRows][kValue
 
 // The values of positions begin .. end - 1 of the chunk, both multiples of kDepth, weighted.
 void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int64_t begin, int64_t end,
-                Seen seen) {
+                Seen seen, TileFetcher& fetcher) {
   const uint16_t* values[kDepths];
   for (int64_t i = begin; i < end; i += kDepth)
     values[i / kDepth] = seen_values(head, chunk + i, seen, w.seen_values[i == begin ? 0 : 1]);
@@ -275,7 +318,7 @@ void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int6
     for (int64_t d = 0; d < head.head_dim; d += 4 * kValues) {
       zero_sums();
       for (int64_t i = begin / kDepth; i < end / kDepth; ++i)
-        multiply_four(w.weights[0][i][0][0], values[i] + d / kValues * kValueTile, kValueTile);
+        multiply_four(w.weights[0][i][0][0], values[i] + d / kValues * kValueTile, kValueTile, fetcher);
       _tile_stored(0, sums[0], kTileLine);
       _tile_stored(1, sums[1], kTileLine);
       _tile_stored(2, sums[2], kTileLine);
@@ -287,8 +330,10 @@ void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int6
   }
   for (int64_t d = 0; d < head.head_dim; d += kValues) {
     zero_sums();
-    for (int64_t i = begin / kDepth; i < end / kDepth; ++i)
+    for (int64_t i = begin / kDepth; i < end / kDepth; ++i) {
+      fetcher.step();
       multiply_column(w.weights[0][i][0][0], row_tile, w.n_tiles, values[i] + d / kValues * kValueTile);
+    }
     _tile_stored(0, sums[0], kTileLine);
     if (w.n_tiles > 1) _tile_stored(1, sums[1], kTileLine);
     if (w.n_tiles > 2) _tile_stored(2, sums[2], kTileLine);
@@ -297,17 +342,54 @@ void add_values(Work& w, const Mix* mixes, const Head& head, int64_t chunk, int6
   }
 }
 
-void attend_chunk(Work& w, const Head& head, int64_t chunk) {
-  const auto [begin, end] = seen_of_chunk(w.rows, w.n, chunk);
-  if (begin >= end) return;
-  const auto up = [](int64_t i, int64_t multiple) { return (i + multiple - 1) / multiple * multiple; };
-  score(w, head, chunk, begin / kKeyTile<V> * kKeyTile<V>, end);
-  const int64_t first_depth = begin / kDepth * kDepth;
-  const int64_t depths_end = up(end, kDepth);
+constexpr int64_t up(int64_t i, int64_t multiple) {
+  return (i + multiple - 1) / multiple * multiple;
+}
+
+// What is read of the keys (values) of positions `seen` of the chunk.
+void add_keys(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
+  for (int64_t i = seen.begin / kKeyTile<V> * kKeyTile<V>; i < seen.end; i += kKeyTile<V>) {
+    const int64_t n = seen.end - i < kKeyTile<V> ? up(seen.end - i, kKeys) : kKeyTile<V>;
+    fetcher.add(keys_of(head, chunk + i), n * head.row_bytes);
+  }
+}
+void add_values(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
+  for (int64_t i = seen.begin / kDepth * kDepth; i < seen.end; i += kDepth)
+    fetcher.add(values_of(head, chunk + i), kDepth * head.row_bytes);
+}
+
+// Keys that are read after the chunk's: those of the next one, or of the next part.
+void add_next_keys(TileFetcher& fetcher, const Work& w, const AttentionPart& p, const Head& head,
+                   int64_t chunk) {
+  const int64_t next_chunk = chunk + kAttentionChunk;
+  if (p.partial == nullptr && next_chunk < w.rows[w.n - 1].end)
+    return add_keys(fetcher, head, next_chunk, seen_of_chunk(w.rows, w.n, next_chunk));
+  if (p.next == nullptr) return;
+  QueryRow rows[kMaxQueryRows];
+  const int64_t n = query_rows(*p.next, rows);
+  const int64_t first = p.next->partial == nullptr ? rows[0].begin / kAttentionChunk : p.next->chunk;
+  add_keys(fetcher, cached_head<V, CachedTiles>(*p.next), first * kAttentionChunk,
+           seen_of_chunk(rows, n, first * kAttentionChunk));
+}
+
+void attend_chunk(Work& w, const AttentionPart& p, const Head& head, int64_t chunk) {
+  const Seen seen = seen_of_chunk(w.rows, w.n, chunk);
+  if (seen.begin >= seen.end) return;
+  const int64_t key_begin = seen.begin / kKeyTile<V> * kKeyTile<V>;
+  const int64_t depth_begin = seen.begin / kDepth * kDepth;
+  const int64_t depth_end = up(seen.end, kDepth);
+  TileFetcher values;
+  add_values(values, head, chunk, seen);
+  values.begin(up(seen.end - key_begin, kKeys) / kKeys * (head.head_dim / kDepth));
+  score(w, head, chunk, key_begin, seen.end, values);
   Mix mixes[kMaxQueryRows];
-  for (int64_t r = 0; r < w.n; ++r) mixes[r] = weigh_row(w, r, chunk, first_depth, depths_end);
+  for (int64_t r = 0; r < w.n; ++r) mixes[r] = weigh_row(w, r, chunk, depth_begin, depth_end);
   written_for_tiles(w.weights);
-  add_values(w, mixes, head, chunk, first_depth, depths_end, {chunk + begin, chunk + end});
+  TileFetcher next_keys;
+  add_next_keys(next_keys, w, p, head, chunk);
+  next_keys.begin((depth_end - depth_begin) / kDepth * (head.head_dim / kValues));
+  add_values(w, mixes, head, chunk, depth_begin, depth_end, {chunk + seen.begin, chunk + seen.end},
+             next_keys);
 }
 
 void attend(const AttentionPart& p) {
@@ -322,7 +404,7 @@ void attend(const AttentionPart& p) {
   for (int64_t r = 0; r < w.n; ++r) w.score_factors[r] *= a.scale;
   written_for_tiles(w.queries);
   use_tiles(shapes_of(w.n));
-  attend_chunks(p, rows, w.n, [&](int64_t chunk) { attend_chunk(w, head, chunk); });
+  attend_chunks(p, rows, w.n, [&](int64_t chunk) { attend_chunk(w, p, head, chunk); });
   _tile_release();
 }
 

@@ -179,10 +179,11 @@ Fetcher fetcher_of(const PanelMatmulParams& p, int64_t panel, int n_panels, int6
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);
-  const int64_t lines = p.fetch_ahead == 0 ? 0 : (stride / (p.k / kBlock) + 63) / 64;
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
     const uint8_t* first = p.panels + panel * stride;
-    multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, {first + p.fetch_ahead, lines});
+    const uint8_t* next = panel + 1 < p.panel_end ? first + stride : p.next;
+    Fetcher fetcher(p.fetches ? next : nullptr, stride, 1, p.k / kBlock);
+    multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, fetcher.next_tile());
   }
 }
 
