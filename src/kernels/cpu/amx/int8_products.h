@@ -7,6 +7,8 @@
 // docs/decisions/003-amx.md.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cpu/amx/tiles.h"
 #include "kernels/cpu/avx512_vnni/vector.h"
 #include "kernels/cpu/loops/panel_int8.h"
@@ -145,7 +147,7 @@ struct TileProduct {
     scale_columns(p, 0, 0, nb, scales, totals);
     for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
       const uint8_t* at = p.panels + panel * stride;
-      Fetcher fetcher(panel + 1 == p.panel_end ? p.next : at + stride, stride, 1, nb);
+      StreamsFetcher fetcher(panel + 1 == p.panel_end ? p.next : at + stride, stride, 1, nb);
       if constexpr (kIsBytes) {
         multiply_chunk<Format>(p, at, panel, 0, {scales, totals}, 0, nb, fetcher.next_tile());
       } else {
@@ -175,9 +177,11 @@ struct TileProduct {
 
   // Blocks begin .. end - 1 of a panel, which lies as Panel has it, and of 16 rows, from `row` on: the
   // outputs so far are in y. x: of these blocks.
-  template <class Panel>
+  template <class Panel, class AnyFetch>
   static void multiply_chunk(const PanelMatmulParams& p, const uint8_t* bytes, int64_t panel, int64_t row,
-                             const ScaledTile& x, int64_t begin, int64_t end, Fetch fetch) {
+                             const ScaledTile& x, int64_t begin, int64_t end, AnyFetch fetch) {
+    // Line after line between other things, where weights come from memory.
+    constexpr bool kHurries = std::is_same_v<AnyFetch, StreamsFetch>;
     constexpr int64_t kAhead = 2;  // groups that are multiplied before one is scaled
     constexpr int64_t kSums = 4;   // tiles in memory
     alignas(64) int32_t sums[kSums][kRows][16];
@@ -217,7 +221,9 @@ struct TileProduct {
       const float* scales = x.scales + (block - begin) * kRows;
 #pragma GCC unroll 16
       for (int t = 0; t < kRows; ++t) {
-        if (t % 4 == 0) fetch.part_of_step();
+        if constexpr (kHurries) {
+          if (t % 4 == 0) fetch.part_of_step();
+        }
         const __m512i whole = _mm512_load_si512(c[t]);
         const __m512 both = _mm512_mul_ps(w_scale, _mm512_set1_ps(scales[t]));
         sum[t] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), both, sum[t]);
@@ -229,6 +235,14 @@ struct TileProduct {
         for (int t = 0; t < kRows; ++t) sum[t] = _mm512_fmadd_ps(w_min, _mm512_set1_ps(totals[t]), sum[t]);
       }
     };
+    const auto begin_step = [&](int64_t group) __attribute__((always_inline)) {
+      if (group % kGroups != 0) return;
+      if constexpr (kHurries) {
+        fetch.begin_step();
+      } else {
+        fetch.step();
+      }
+    };
     int64_t group = begin * kGroups;
     const int64_t last = end * kGroups;
     const int64_t ahead = last - group < kAhead ? last - group : kAhead;
@@ -237,13 +251,13 @@ struct TileProduct {
       store(i);
     }
     for (; group < last - ahead; ++group) {
-      if (group % kGroups == 0) fetch.begin_step();
+      begin_step(group);
       multiply(group + ahead);
       scale(group);
       store(group + ahead);
     }
     for (; group < last; ++group) {
-      if (group % kGroups == 0) fetch.begin_step();
+      begin_step(group);
       scale(group);
     }
     if (end == nb && p.bias != nullptr) {

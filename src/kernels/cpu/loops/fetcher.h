@@ -8,13 +8,47 @@
 namespace inferno::kernels {
 namespace {
 
-// A core asks for few lines by itself; most come because it foresees a stream, and of each stream it foresees
-// some twenty lines. So what comes next is fetched as three streams side by side: what that gains over one,
-// two, four or five is in docs/decisions/001.
-constexpr int kFetchStreams = 3;
-
-// What one tile fetches: its piece of each stream, in as many steps as the tile has blocks.
+// What one tile fetches: so many lines at each of its steps.
 struct Fetch {
+  const uint8_t* at;
+  int64_t lines;
+
+  [[gnu::always_inline]] void step() {
+    for (int64_t line = 0; line < lines; ++line, at += 64) __builtin_prefetch(at, 0, 2);
+  }
+};
+
+class Fetcher {
+ public:
+  // In n_tiles tiles of n_steps steps; the first ones may fetch all of it. nullptr: nothing.
+  Fetcher(const uint8_t* begin, int64_t bytes, int64_t n_tiles, int64_t n_steps)
+      : at_(begin),
+        end_(begin == nullptr ? begin : begin + bytes),
+        n_steps_(n_steps),
+        lines_((bytes + n_tiles * n_steps * 64 - 1) / (n_tiles * n_steps * 64)) {}
+
+  Fetch next_tile() {
+    if (at_ >= end_) return {nullptr, 0};
+    const Fetch fetch = {at_, lines_};
+    at_ += n_steps_ * lines_ * 64;
+    return fetch;
+  }
+
+ private:
+  const uint8_t* at_;
+  const uint8_t* end_;
+  int64_t n_steps_;
+  int64_t lines_;  // at a step
+};
+
+// The same as three streams side by side, and at the pace of the steps. A core asks for few lines by itself;
+// most come because it foresees a stream, and of each stream it foresees some twenty lines. What that gains
+// over one, two, four or five streams is in docs/decisions/001; where tiles are many, and so have time, its
+// own instructions cost more.
+constexpr int64_t kFetchStreams = 3;
+constexpr int64_t kHurriedTiles = 4;
+
+struct StreamsFetch {
   const uint8_t* at;
   int64_t to_next;  // stream, in bytes
   int64_t pace;     // bytes of a stream at each step
@@ -35,24 +69,23 @@ struct Fetch {
  private:
   [[gnu::always_inline]] void ask() {
 #pragma GCC unroll 4
-    for (int i = 0; i < kFetchStreams; ++i) __builtin_prefetch(at + i * to_next + done, 0, 2);
+    for (int64_t i = 0; i < kFetchStreams; ++i) __builtin_prefetch(at + i * to_next + done, 0, 2);
     done += 64;
   }
 };
 
-class Fetcher {
+class StreamsFetcher {
  public:
-  // In n_tiles tiles of n_steps steps. nullptr: nothing.
-  Fetcher(const uint8_t* begin, int64_t bytes, int64_t n_tiles, int64_t n_steps)
+  // As Fetcher's.
+  StreamsFetcher(const uint8_t* begin, int64_t bytes, int64_t n_tiles, int64_t n_steps)
       : at_(begin),
         stream_(lines_of(bytes, kFetchStreams) * 64),
         piece_(lines_of(bytes, kFetchStreams * n_tiles) * 64),
-        pace_((piece_ + n_steps - 1) / n_steps) {}
+        pace_(begin == nullptr ? 0 : (piece_ + n_steps - 1) / n_steps) {}
 
-  Fetch next_tile() {
-    if (at_ == nullptr) return {nullptr, 0, 0};
-    const Fetch fetch = {at_ + fetched_, stream_, fetched_ < stream_ ? pace_ : 0};
-    fetched_ += piece_;
+  StreamsFetch next_tile() {
+    const StreamsFetch fetch = {at_, stream_, pace_};
+    at_ += at_ == nullptr ? 0 : piece_;
     return fetch;
   }
 
@@ -64,7 +97,6 @@ class Fetcher {
   int64_t stream_;  // bytes
   int64_t piece_;   // of it, for a tile
   int64_t pace_;
-  int64_t fetched_ = 0;  // of each stream
 };
 
 }  // namespace

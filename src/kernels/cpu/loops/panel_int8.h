@@ -88,9 +88,9 @@ template <class V, class Format, int kPanels, int kRows>
 }
 
 // kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
-template <class V, class Format, int kPanels, int kRows>
+template <class V, class Format, int kPanels, int kRows, class AnyFetch>
 void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r, Fetch fetch) {
+                   int64_t r, AnyFetch fetch) {
   using F = typename V::F;
   constexpr int kGroups = kBlock / Format::kGroup;
   const int64_t nb = p.k / kBlock;
@@ -145,9 +145,9 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 }
 
 // The rows that are left, fewer than kRows + 1, in one tile.
-template <class V, class Format, int kPanels, int kRows>
+template <class V, class Format, int kPanels, int kRows, class AnyFetch>
 void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r, Fetch fetch) {
+                   int64_t r, AnyFetch fetch) {
   if constexpr (kRows > 0) {
     if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r, fetch);
     multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r, fetch);
@@ -156,9 +156,9 @@ void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 
 // kTileRows: the most rows of activations in a tile. The first panel's bytes begin at `first`, the others'
 // each `stride` bytes later.
-template <class V, class Format, int kPanels, int kTileRows>
-void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride,
-                     Fetcher fetcher) {
+template <class V, class Format, int kPanels, int kTileRows, class AnyFetcher>
+void multiply_tiles(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride,
+                    AnyFetcher fetcher) {
   const uint8_t* panels[kPanels];
   for (int i = 0; i < kPanels; ++i) panels[i] = first + i * stride;
   int64_t r = 0;
@@ -167,12 +167,21 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
   multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r, fetcher.next_tile());
 }
 
-// Of n_panels panels, `stride` bytes each, that come after those before `panel`: in the blocks of all tiles.
-template <class V>
-Fetcher fetcher_of(const PanelMatmulParams& p, int64_t panel, int n_panels, int64_t stride) {
-  const uint8_t* next = panel < p.panel_end ? p.panels + panel * stride : p.next;
+// What is fetched meanwhile: the kPanels panels that come next, as the weights have them, `packed` bytes
+// each.
+template <class V, class Format, int kPanels>
+void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride,
+                     int64_t packed) {
+  const int64_t next_panel = panel + kPanels;
+  const uint8_t* next = next_panel < p.panel_end ? p.panels + next_panel * packed : p.next;
   const int64_t n_tiles = (p.n + V::kTileRows - 1) / V::kTileRows;
-  return {next, n_panels * stride, n_tiles, p.k / kBlock};
+  if (n_tiles <= kHurriedTiles) {
+    multiply_tiles<V, Format, kPanels, V::kTileRows>(
+        p, panel, first, stride, StreamsFetcher(next, kPanels * packed, n_tiles, p.k / kBlock));
+  } else {
+    multiply_tiles<V, Format, kPanels, V::kTileRows>(p, panel, first, stride,
+                                                     Fetcher(next, kPanels * packed, n_tiles, p.k / kBlock));
+  }
 }
 
 // Few rows of activations: one panel after the other, one stream through memory.
@@ -182,7 +191,7 @@ void multiply_stream(const PanelMatmulParams& p) {
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
     const uint8_t* first = p.panels + panel * stride;
     const uint8_t* next = panel + 1 < p.panel_end ? first + stride : p.next;
-    Fetcher fetcher(p.fetches ? next : nullptr, stride, 1, p.k / kBlock);
+    StreamsFetcher fetcher(p.fetches ? next : nullptr, stride, 1, p.k / kBlock);
     multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, fetcher.next_tile());
   }
 }
@@ -193,15 +202,10 @@ void multiply_bytes(const PanelMatmulParams& p) {
   if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
   const int64_t stride = Format::panel_bytes(p.k);
   int64_t panel = p.panel_begin;
-  for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels) {
-    multiply_panels<V, Format, V::kTilePanels, V::kTileRows>(
-        p, panel, p.panels + panel * stride, stride,
-        fetcher_of<V>(p, panel + V::kTilePanels, V::kTilePanels, stride));
-  }
-  for (; panel < p.panel_end; ++panel) {
-    multiply_panels<V, Format, 1, V::kTileRows>(p, panel, p.panels + panel * stride, stride,
-                                                fetcher_of<V>(p, panel + 1, 1, stride));
-  }
+  for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
+    multiply_panels<V, Format, V::kTilePanels>(p, panel, p.panels + panel * stride, stride, stride);
+  for (; panel < p.panel_end; ++panel)
+    multiply_panels<V, Format, 1>(p, panel, p.panels + panel * stride, stride, stride);
 }
 
 // What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
@@ -280,8 +284,7 @@ struct PackedProduct {
     const int64_t whole = Whole::panel_bytes(p.k);
     for (int i = 0; i < kPanels; ++i)
       Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
-    multiply_panels<V, Whole, kPanels, V::kTileRows>(p, panel, p.scratch, whole,
-                                                     fetcher_of<V>(p, panel + kPanels, kPanels, stride));
+    multiply_panels<V, Whole, kPanels>(p, panel, p.scratch, whole, stride);
   }
 };
 
