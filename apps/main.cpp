@@ -13,6 +13,7 @@
 #include "apps/help_formatter.h"
 #include "apps/output.h"
 #include "apps/signals.h"
+#include "backend/ceilings.h"
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -93,7 +94,7 @@ int run_inferno(int argc, char** argv) {
 
 int run_program(int argc, char** argv) {
   const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "inferno").filename().string();
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(), exit code 1
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(): finish_stdout()
   install_missing_page_report();
   log::set_program(name);
   if (Status status = log::configure_from_environment(); !status) {
@@ -102,6 +103,7 @@ int run_program(int argc, char** argv) {
     warn(status.error().message);
   }
   if (Status status = telemetry::configure_from_environment(); !status) return fail(status.error());
+  if (const auto fresh = backend::wants_fresh_ceilings(); !fresh) return fail(fresh.error());
   for (const Row& row : kCommands) {
     if (row.link == nullptr || name != row.link) continue;
     Program program(name, row.summary);

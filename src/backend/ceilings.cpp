@@ -193,16 +193,16 @@ std::vector<const CpuIsa*> isas_to_measure(const CpuIsa& chosen) {
   return isas;
 }
 
-Result<bool> wants_fresh(const CeilingsOptions& options) {
+}  // namespace
+
+Result<bool> wants_fresh_ceilings() {
   const auto value = environment::get("INFERNO_CEILINGS");
   if (value && *value != "fresh") {
     return make_error(ErrorCode::kInvalidArgument, "INFERNO_CEILINGS: expected fresh, found {}",
                       quote(*value));
   }
-  return options.fresh || value.has_value();
+  return value.has_value();
 }
-
-}  // namespace
 
 uint64_t uncached_bytes(uint64_t l3_bytes) {
   return l3_bytes > 0 ? 2 * l3_bytes : kReadBytes;
@@ -215,14 +215,14 @@ std::optional<uint64_t> read_buffer_bytes(uint64_t l3_bytes, std::optional<uint6
 }
 
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
-  TRY_ASSIGN(const bool fresh, wants_fresh(options));
+  TRY_ASSIGN(const bool wants_fresh, wants_fresh_ceilings());
   TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
   const std::vector<const CpuIsa*> isas = isas_to_measure(*chosen);
   const CpuTopology topology = cpu_topology();
   CeilingsKey key{topology.boot_id, topology.model, ceilings_build(), {}, topology.cpus, topology.threads};
   for (const CpuIsa* isa : isas) key.isas.emplace_back(isa->name);
   const auto path = ceilings_cache_path();
-  if (path && !fresh) {
+  if (path && !options.fresh && !wants_fresh) {
     if (auto ceilings = load_ceilings(*path, key)) return std::move(*ceilings);
   }
   TRY_ASSIGN(Ceilings ceilings,

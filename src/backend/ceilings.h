@@ -15,6 +15,10 @@ struct CeilingsOptions {
   bool fresh = false;  // measure even if the cache has the figures, as INFERNO_CEILINGS=fresh does
 };
 
+// Whether INFERNO_CEILINGS=fresh is set. kInvalidArgument for another value, so that a program can refuse it
+// before any work.
+Result<bool> wants_fresh_ceilings();
+
 // Figures of an earlier run since the machine's start (backend/ceilings_cache.h), or else measured here and
 // now, in about a second, and left for later ones; where they cannot be left, nothing is said.
 //
@@ -24,8 +28,7 @@ struct CeilingsOptions {
 // and nothing is left for later runs. Peaks: every loop of every ISA with one and with all threads; with
 // INFERNO_FORCE_ISA, of that ISA and those that it extends.
 //
-// Errors: those of chosen_isa(); kInvalidArgument for another value of INFERNO_CEILINGS; kResource when
-// memory or threads are refused.
+// Errors: those of chosen_isa() and wants_fresh_ceilings(); kResource when memory or threads are refused.
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
 
 // What `threads` threads (or as many as there are processors) get now, nothing remembered: of memory, and of

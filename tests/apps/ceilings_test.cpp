@@ -108,6 +108,9 @@ TEST_F(CeilingsCommand, AnAbsentIsaOrAWrongValueIsUsage) {
   EXPECT_NE(value.err.find("INFERNO_CEILINGS: expected fresh, found \"old\""), std::string::npos)
       << value.err;
   EXPECT_EQ(run_program("inferno", "generate", "", "INFERNO_FORCE_ISA=avx3").exit_code, 2);
+  const Finished before_any_work = run_program("inferno", "generate -n 2", "", "INFERNO_CEILINGS=old");
+  EXPECT_EQ(before_any_work.exit_code, 2);
+  EXPECT_EQ(before_any_work.out, "");
 }
 
 TEST_F(CeilingsCommand, AFolderThatCannotBeWrittenIsNoError) {
