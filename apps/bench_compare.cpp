@@ -48,7 +48,7 @@ Result<int> run(const Options& options) {
   write_stdout(bench::comparison_table(comparison) + "\n" + verdict(comparison, gate));
   const int code = finish_stdout();
   const bool passed = comparison.missing.empty() && bench::regressions(comparison, gate).empty();
-  return code != 0 || !passed ? 1 : 0;
+  return code == 0 && !passed ? 1 : code;
 }
 
 }  // namespace

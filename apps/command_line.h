@@ -91,8 +91,8 @@ class Program {
   ~Program();
 
   Command command() const;
-  // The exit code when nothing is left to do: 0 after --help and --version (1 if
-  // that could not be written), 2 after a complaint on stderr.
+  // The exit code when nothing is left to do: 0 after --help and --version (else
+  // that of finish_stdout()), 2 after a complaint on stderr.
   std::optional<int> read(int argc, char** argv);
 
  private:

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -65,11 +66,8 @@ int finish_stdout() {
   }
   if (stdout_error == 0) return 0;
   // A reader that went away (`| head`) knows why the text ends; anything else is worth a line.
-  if (stdout_error != EPIPE) {
-    return fail(
-        make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error)));
-  }
-  return 1;
+  if (stdout_error == EPIPE) return 128 + SIGPIPE;
+  return fail(make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error)));
 }
 
 std::string for_terminal(std::string_view text) {

@@ -16,7 +16,8 @@ int fail(const Error& error);
 void warn(std::string_view message);
 
 // Writes and flushes stdout; false once anything went wrong (a full disk, a closed pipe), so that the command
-// can end with exit code 1. `finish_stdout` gives that code and says why.
+// can end. `finish_stdout` gives the exit code and says why: 1, or without a word 141, as of SIGPIPE, when
+// the reader went away.
 bool write_stdout(std::string_view text);
 int finish_stdout();
 

@@ -137,15 +137,17 @@ TEST(Output, AReaderThatWentAwayEndsIt) {
   ASSERT_NE(program.read_some(), "");
   program.close_output();
   const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 1);
-  EXPECT_FALSE(finished.killed);
+  EXPECT_EQ(finished.exit_code, 141) << "as of SIGPIPE, for `set -o pipefail`";
+  EXPECT_FALSE(finished.killed) << "what is to be removed at the end is removed";
   EXPECT_EQ(finished.err, "");
 
   RunningProgram inspect("inferno",
                          "inspect --full '" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'");
   ASSERT_NE(inspect.read_some(), "");
   inspect.close_output();
-  EXPECT_FALSE(inspect.finish().killed);
+  const Finished inspected = inspect.finish();
+  EXPECT_EQ(inspected.exit_code, 141);
+  EXPECT_EQ(inspected.err, "");
 }
 
 }  // namespace
