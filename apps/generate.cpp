@@ -46,10 +46,13 @@ struct Arguments {
   int64_t max_new_tokens = 256;
 };
 
-Result<int64_t> parse_count(std::string text) {
+// `first` is the first of the arguments if the demo model runs, else "".
+Result<int64_t> parse_count(const std::string& text, const std::string& first) {
   if (const std::string complaint = whole_number().judge(text); !complaint.empty()) {
-    return make_error(ErrorCode::kInvalidArgument,
-                      "N, the tokens to generate: {}; a prompt of several words stands in quotes", complaint);
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "N, the tokens to generate: {}; a prompt of several words stands in quotes{}", complaint,
+        is_one_word(first) ? fmt::format("; {} is no file{}", quote(first), what_models_are(first)) : "");
   }
   return std::stoll(text);
 }
@@ -58,14 +61,23 @@ Result<Arguments> understand(const Options& options) {
   Arguments result;
   auto next = options.arguments.begin();
   const auto end = options.arguments.end();
+  for (const std::string& argument : options.arguments) {
+    TRY(check_repack_cache_argument(options.model, argument));
+  }
   if (next != end && names_a_model(*next)) result.model_path = *next++;
+  const std::string first = next == options.arguments.begin() && next != end ? *next : "";
   if (next != end && options.prompt_ids.empty()) result.prompt = *next++;
   if (next != end) {
-    TRY_ASSIGN(result.max_new_tokens, parse_count(*next++));
+    TRY_ASSIGN(result.max_new_tokens, parse_count(*next++, first));
   }
   if (next != end) {
     return make_error(ErrorCode::kInvalidArgument,
                       "{} is one argument too many; expected [MODEL] [PROMPT] [N]", quote(*next));
+  }
+  // A word alone may be meant as a model.
+  if (options.prompt_ids.empty() && is_one_word(first) && first != "-") {
+    warn(fmt::format("{} is no file, so it is the prompt and the demo model runs{}", quote(first),
+                     what_models_are(first)));
   }
   if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
   if (result.prompt == "-") {
@@ -200,6 +212,10 @@ Result<int> run(const Options& options) {
                  guesses_line(generated) + head_screen_line(generated.head_screen));
   }
   if (tells(options) && !options.metrics_csv.empty()) say_written(options.metrics_csv);
+  if (!options.json && generated.finish_reason == engine::FinishReason::kContext) {
+    warn(fmt::format("the text ends here because prompt and text fill the model's context of {} tokens",
+                     loaded.model->config().context_length));
+  }
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
@@ -216,9 +232,9 @@ Run setup_generate(Command command) {
     };
     command.add_option_function(name, read, description);
   };
-  add_argument(
-      "MODEL",
-      "A .gguf file, any file that exists or synthetic:NAME:TYPE; without it the demo model inside runs");
+  add_argument("MODEL",
+               "A file, or what is named like one: it ends in .gguf or is one word with a / in it; or "
+               "synthetic:NAME:TYPE. Anything else is the PROMPT, and the demo model inside runs");
   add_argument("PROMPT", "The text to continue; - reads it from standard input (default: Once upon a time)");
   add_argument("N", "Tokens to generate at most, as -n");
   add_prompt_ids(command, options->prompt_ids, "Token ids instead of PROMPT: 1,2,3");

@@ -100,6 +100,10 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
                       options.backend);
   }
   if (options.numa == "isolate") TRY(isolate_numa_node());
+  if (const unsigned n = cpu_topology().threads; options.threads > n) {
+    warn(fmt::format("--threads {}: this process may use {} at once; more threads than that are slower",
+                     options.threads, n == 1 ? "one processor" : fmt::format("{} processors", n)));
+  }
   return backend::create_backend(options.backend,
                                  {.threads = options.threads, .head_screen = options.head_screen});
 }
@@ -127,14 +131,42 @@ Result<DType> kv_type(const ModelOptions& options) {
   return make_error(ErrorCode::kInvalidArgument, "--kv-type {}: no such type", options.kv_type);
 }
 
+bool is_one_word(const std::string& text) {
+  return !text.empty() && text.find_first_of(" \t\n\r") == std::string::npos;
+}
+
+namespace {
+
+bool looks_like_a_path(const std::string& argument) {
+  return is_one_word(argument) && argument.find('/') != std::string::npos;
+}
+
+}  // namespace
+
 bool names_a_model(const std::string& argument) {
   std::error_code error;
-  const auto begins_with = [&](std::string_view start) { return argument.starts_with(start); };
-  const bool is_one_word = argument.find_first_of(" \t\n") == std::string::npos;
-  const bool looks_like_a_path =
-      is_one_word && (begins_with("/") || begins_with("./") || begins_with("../") || begins_with("~/"));
-  return argument.ends_with(".gguf") || looks_like_a_path || model::is_synthetic(argument) ||
+  return argument.ends_with(".gguf") || looks_like_a_path(argument) || model::is_synthetic(argument) ||
          (!argument.empty() && std::filesystem::exists(argument, error));
+}
+
+std::string what_models_are(const std::string& argument) {
+  std::vector<std::string_view> names;
+  for (const model::Preset& preset : model::presets()) names.push_back(preset.name);
+  const std::string_view nearest = nearest_name(argument, names);
+  return fmt::format("; a model is a .gguf file or synthetic:NAME:TYPE{}",
+                     nearest.empty() ? "" : fmt::format("; did you mean synthetic:{}:q8_0?", nearest));
+}
+
+Status check_repack_cache_argument(const ModelOptions& options, const std::string& argument) {
+  std::error_code error;
+  const bool is_of_a_model = argument.ends_with(".gguf") || model::is_synthetic(argument);
+  const bool may_be_a_folder = std::filesystem::is_directory(argument, error) ||
+                               (looks_like_a_path(argument) && !std::filesystem::exists(argument, error));
+  if (options.repack_cache != "auto" || is_of_a_model || !may_be_a_folder) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{}: no model file; as the folder of --repack-cache it comes after \"=\": "
+                    "--repack-cache={}",
+                    escaped(argument, 4096), escaped(argument, 4096));
 }
 
 namespace {
@@ -151,12 +183,8 @@ void warn_of_other_type(const gguf::File& file, const std::string& path) {
 // A word that is no file and is not spelled like one: the name of a model, perhaps.
 Status check_model_name(const std::string& path) {
   if (names_a_model(path) || path.find('/') != std::string::npos) return {};
-  std::vector<std::string_view> names;
-  for (const model::Preset& preset : model::presets()) names.push_back(preset.name);
-  const std::string_view nearest = nearest_name(path, names);
-  return make_error(ErrorCode::kInvalidArgument,
-                    "{}: no such file; a model is a .gguf file or synthetic:NAME:TYPE{}", escaped(path, 4096),
-                    nearest.empty() ? "" : fmt::format("; did you mean synthetic:{}:q8_0?", nearest));
+  return make_error(ErrorCode::kInvalidArgument, "{}: no such file{}", escaped(path, 4096),
+                    what_models_are(path));
 }
 
 }  // namespace
@@ -201,6 +229,7 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
 }  // namespace
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
+  TRY(check_repack_cache_argument(options, path));
   TRY_ASSIGN(auto backend, create_backend(options));  // before a model is made for nothing
   TRY_ASSIGN(gguf::File file, open_model(path));
   return load(std::move(file), std::move(backend), options);

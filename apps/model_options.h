@@ -42,9 +42,15 @@ Result<std::string> repack_cache_folder(const ModelOptions& options);
 // Of kv::kTypes; kUnavailable for a cache that is not there.
 Result<DType> kv_type(const ModelOptions& options);
 
-// A model on the command line is a file that exists, what is named like one (by its ending, or as one word
-// that begins as a path does), or a synthetic model.
+// A model on the command line is a file that exists, what is named like one (by its ending .gguf, or as one
+// word with a slash in it), or a synthetic model.
 bool names_a_model(const std::string& argument);
+// "; a model is a .gguf file or synthetic:NAME:TYPE", and which synthetic model may be meant.
+std::string what_models_are(const std::string& argument);
+// Text without white space.
+bool is_one_word(const std::string& text);
+// kInvalidArgument for a folder that --repack-cache has left behind as an argument, for want of a "=".
+Status check_repack_cache_argument(const ModelOptions& options, const std::string& argument);
 
 // Opens what model::open_model() does, or the embedded demo model when `path` is empty; a bar on stderr, when
 // that is a terminal, while a synthetic model is made.

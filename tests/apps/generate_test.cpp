@@ -189,14 +189,14 @@ TEST(GenerateCommand, JsonIsOneObject) {
 TEST(GenerateCommand, MetricsCsvHoldsTheFiguresOfTheRequest) {
   const auto folder = scratch_dir("generate_metrics_csv");
   const std::string csv = (folder / "metrics.csv").string();
-  text_of("Once -n 3 --metrics-csv " + csv);
+  text_of("'Once upon' -n 3 --metrics-csv " + csv);
   const std::string text = read_file(csv);
   EXPECT_TRUE(text.starts_with("metric,n,mean,min,p50,p95,p99,max\ntps,1,")) << text;
   EXPECT_TRUE(contains(text, "\nitl_s,2,")) << text;
   EXPECT_TRUE(contains(text, "\nn_requests,1,1,,,,,\nn_cancelled,1,0,,,,,\nn_failed,1,0,,,,,\n")) << text;
   expect_refusal(generate("missing.gguf Once 3 --metrics-csv /dev/null"), 1,
                  "/dev/null: expected the name of a regular file");
-  const auto serving = json_of("Once -n 3")["serving"];
+  const auto serving = json_of("'Once upon' -n 3")["serving"];
   EXPECT_EQ(serving["n_cancelled"], 0);
   EXPECT_EQ(serving["n_failed"], 0);
 }
@@ -206,7 +206,28 @@ TEST(GenerateCommand, AWordThatBeginsAsAPathDoesIsAModel) {
   const std::string path = (folder / "nope").string();
   expect_refusal(generate(path + " hi 4"), 1, path + ": no such file");
   expect_refusal(generate("./nope-at-all 8"), 1, "./nope-at-all: no such file");
+  expect_refusal(generate("models/nope hi 4"), 1, "models/nope: no such file");
   text_of("'/ two words' -n 1");
+}
+
+TEST(GenerateCommand, OneWordThatIsNoModelIsAPromptWithALineThatSaysSo) {
+  const Finished finished = generate("mistral -n 2 --metrics none");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(
+      finished.err,
+      "warning: \"mistral\" is no file, so it is the prompt and the demo model runs; a model is a .gguf "
+      "file or synthetic:NAME:TYPE\n");
+  EXPECT_TRUE(
+      contains(generate("qwen3-0.6b 2 --metrics none").err, "did you mean synthetic:qwen3-0.6b:q8_0?"));
+  expect_refusal(generate("mistral hello 10"), 2, "\"mistral\" is no file; a model is a .gguf file or");
+  EXPECT_EQ(generate(demo_file() + " mistral 2 --metrics none").err, "");
+}
+
+TEST(GenerateCommand, MoreThreadsThanProcessorsAreWarnedOf) {
+  const Finished many = generate("-n 2 --threads 1024 --metrics none");
+  EXPECT_EQ(many.exit_code, 0);
+  EXPECT_TRUE(many.err.starts_with("warning: --threads 1024: this process may use ")) << many.err;
+  EXPECT_EQ(generate("-n 2 --threads 1 --metrics none").err, "");
 }
 
 TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
@@ -222,6 +243,10 @@ TEST(GenerateCommand, TheContextBoundsPromptAndTokens) {
   const auto json = json_of(ids + " -n 2147483647 --ignore-eos");
   EXPECT_EQ(json["generated_ids"].size(), 8u) << "of 512; the last needs no place";
   EXPECT_EQ(json["finish_reason"], "context");
+  const Finished text = generate(ids + " -n 100 --ignore-eos --metrics none");
+  EXPECT_EQ(text.err,
+            "warning: the text ends here because prompt and text fill the model's context of 512 tokens\n");
+  EXPECT_EQ(generate(ids + " -n 8 --ignore-eos --metrics none").err, "") << "as many as were asked for";
   std::string prompt;
   for (int i = 0; i < 600; ++i) prompt += "dog ";
   const Finished finished = generate("-", prompt);

@@ -58,6 +58,22 @@ TEST_F(RepackCacheOption, TakesAFolder) {
   EXPECT_EQ(n_files(dir_ / "xdg"), 0u);
 }
 
+TEST_F(RepackCacheOption, AFolderWithoutAnEqualsSignIsAUsageError) {
+  const std::string there = dir_.string(), absent = (dir_ / "absent").string();
+  for (const std::string& arguments :
+       {"--repack-cache " + there + " " + model_, model_ + " --repack-cache " + there,
+        model_ + " --repack-cache " + absent, "--repack-cache " + absent}) {
+    const Finished finished = generate(arguments);
+    EXPECT_EQ(finished.exit_code, 2) << arguments;
+    EXPECT_EQ(finished.out, "") << arguments;
+    EXPECT_NE(finished.err.find("it comes after \"=\": --repack-cache=" + there), std::string::npos)
+        << finished.err;
+  }
+  const Finished logits =
+      run_program("inferno", "logits --prompt-ids 1 -o x.npy --repack-cache " + there + " " + model_);
+  EXPECT_EQ(logits.exit_code, 2) << logits.err;
+}
+
 TEST_F(RepackCacheOption, ATruncatedFileIsMadeAnewWithALineInTheLog) {
   const std::string option = "--repack-cache=" + (dir_ / "c").string() + " ";
   const Finished first = generate(option + model_);

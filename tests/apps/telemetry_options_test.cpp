@@ -23,7 +23,7 @@ TEST(TelemetryOptions, WriteTheStepsOfAGeneration) {
   const std::string trace = (folder / "trace.json").string();
   const std::string csv = (folder / "spans.csv").string();
   const Finished finished = run_program(
-      "inferno", "generate Once -n 3 --metrics none --trace " + trace + " --telemetry-csv " + csv);
+      "inferno", "generate 'Once upon' -n 3 --metrics none --trace " + trace + " --telemetry-csv " + csv);
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   std::set<std::string> stages;
   for (const Json& event : parse_json(read_file(trace)).value()) {
@@ -40,7 +40,7 @@ TEST(TelemetryOptions, WriteTheStepsOfAGeneration) {
 
 TEST(TelemetryOptions, TheLogShowsTheStagesByTotalTime) {
   const std::string csv = (scratch_dir("telemetry_options") / "spans.csv").string();
-  const std::string command = "generate Once -n 3 --metrics none --telemetry-csv " + csv;
+  const std::string command = "generate 'Once upon' -n 3 --metrics none --telemetry-csv " + csv;
   const Finished told = run_program("inferno", command, "", "INFERNO_LOG=inferno::telemetry=debug");
   EXPECT_EQ(told.exit_code, 0);
   EXPECT_TRUE(contains(told.err, "total ms")) << told.err;
@@ -81,7 +81,7 @@ TEST(TelemetryOptions, ASignalLeavesWhatWasRecorded) {
 TEST(TelemetryOptions, TheEnvironmentAsksForTheNotesFile) {
   const auto folder = scratch_dir("telemetry_options");
   const auto generate = [&](const std::string& value) {
-    return run_program("inferno", "generate Once -n 1 --metrics none", "",
+    return run_program("inferno", "generate 'Once upon' -n 1 --metrics none", "",
                        "INFENG_ENABLE_TELEMETRY=" + value + " env --chdir=" + folder.string());
   };
   EXPECT_EQ(generate("0").exit_code, 0);
