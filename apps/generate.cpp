@@ -1,5 +1,6 @@
 // inferno generate [MODEL] [PROMPT] [N]: text on stdout as it comes, metrics on stderr.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -147,16 +148,19 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
   return generated;
 }
 
-void write_json(const model::LoadedModel& loaded, const engine::Request& request,
-                const engine::Generated& generated, const metrics::Metrics& metrics,
-                const metrics::ServingMetrics& serving, const std::optional<Bandwidth>& bandwidth) {
-  const Json json = {{"model", loaded.model->config().name},
-                     {"backend", loaded.model->backend().info().backend},
-                     {"prompt_ids", request.prompt_ids},
+void write_json(const GenerationRun& run, const metrics::ServingMetrics& serving) {
+  const engine::Generated& generated = run.generated;
+  const backend::DeviceInfo info = run.loaded.model->backend().info();
+  const Json json = {{"model", run.loaded.model->config().name},
+                     {"backend", info.backend},
+                     {"isa", info.isa},
+                     {"threads", info.threads},
+                     {"repack_cache", repack_cache_json(run.loaded)},
+                     {"prompt_ids", run.request.prompt_ids},
                      {"generated_ids", generated.ids},
                      {"text", generated.text},
                      {"finish_reason", engine::name(generated.finish_reason)},
-                     {"metrics", metrics_json(metrics, bandwidth)},
+                     {"metrics", metrics_json(run)},
                      {"phases", phases_json(generated)},
                      {"guesses", guesses_json(generated.guesses)},
                      {"head_screen", head_screen_json(generated.head_screen)},
@@ -187,7 +191,9 @@ Result<int> run(const Options& options) {
   }
   TRY(kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
+  const auto start = std::chrono::steady_clock::now();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
+  const std::chrono::duration<double, std::milli> load_time = std::chrono::steady_clock::now() - start;
   backend::Backend& backend = loaded.model->backend();
   backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::decode"));
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
@@ -205,11 +211,11 @@ Result<int> run(const Options& options) {
   if (options.json || options.metrics != "none") {
     bandwidth = measure_bandwidth(backend, generated, metrics);
   }
+  const GenerationRun run{loaded, load_time.count(), request, generated, metrics, bandwidth};
   if (options.json) {
-    write_json(loaded, request, generated, metrics, serving, bandwidth);
+    write_json(run, serving);
   } else if (tells(options)) {
-    write_stderr("\n" + metrics.summary(options.metrics == "full") + bandwidth_line(bandwidth) +
-                 guesses_line(generated) + head_screen_line(generated.head_screen));
+    write_stderr("\n" + metrics_block(run, options.metrics == "full"));
   }
   if (tells(options) && !options.metrics_csv.empty()) say_written(options.metrics_csv);
   if (!options.json && generated.finish_reason == engine::FinishReason::kContext) {

@@ -1,10 +1,13 @@
 #include "apps/generation_report.h"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "apps/output.h"
+#include "apps/table.h"
 #include "base/text.h"
+#include "bench/describe.h"
 
 namespace inferno::apps {
 namespace {
@@ -16,6 +19,71 @@ Json or_null(const std::optional<T>& value) {
 
 double milliseconds(metrics::Metrics::Duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
+}
+
+using Row = metrics::Metrics::Row;
+
+std::string threads_text(unsigned n) {
+  return n == 1 ? "one thread" : fmt::format("{} threads", n);
+}
+
+// Of the first pass, which reads the whole prompt.
+std::optional<double> prompt_tokens_per_second(const GenerationRun& run) {
+  const auto ms = run.metrics.time_to_first_token_ms();
+  if (!ms || *ms <= 0) return std::nullopt;
+  return 1e3 * static_cast<double>(run.request.prompt_ids.size()) / *ms;
+}
+
+std::string prompt_speed_text(const GenerationRun& run) {
+  const auto speed = prompt_tokens_per_second(run);
+  const size_t n = run.request.prompt_ids.size();
+  return speed ? fmt::format("{:.3f} ({} token{})", *speed, n, n == 1 ? "" : "s") : "—";
+}
+
+std::vector<Row> rows_of_what_ran(const GenerationRun& run) {
+  const model::Model& model = *run.loaded.model;
+  const backend::DeviceInfo info = run.loaded.model->backend().info();
+  std::vector<Row> rows = {
+      {"model",
+       fmt::format("{}, {}, {}", for_terminal(model.file().path()),
+                   name(bench::main_weight_type(model.file())), human_bytes(model.weights().bytes()))},
+      {"backend", fmt::format("{}, {}, {}", info.backend, info.isa, threads_text(info.threads))},
+      {"load_ms", fmt::format("{:.3f}", run.load_ms)}};
+  if (const auto& cache = run.loaded.repack_cache) {
+    rows.push_back({"repack_cache", fmt::format("{}, {} {}", human_bytes(cache->bytes),
+                                                cache->was_written ? "written to" : "mapped from",
+                                                for_terminal(cache->path))});
+  }
+  return rows;
+}
+
+std::string bandwidth_text(const std::optional<Bandwidth>& bandwidth) {
+  if (!bandwidth) return "—";
+  std::string text =
+      fmt::format("{}, read at {:.3f} GB/s", human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)),
+                  bandwidth->gb_per_s);
+  if (const auto peak = bandwidth->peak_gb_per_s) {
+    text +=
+        fmt::format(": {:.1f} % of the {:.1f} GB/s that {} can read from memory{}{}",
+                    100.0 * bandwidth->gb_per_s / *peak, *peak, threads_text(bandwidth->threads),
+                    bandwidth->steady ? "" : " (measured on a busy machine; anew: inferno ceilings --fresh)",
+                    bandwidth->gb_per_s > *peak ? ", so the caches hold much of it" : "");
+  }
+  return text;
+}
+
+// Of tokens guessed ahead (--speculative).
+std::string guesses_text(const engine::Generated& generated) {
+  const engine::Guesses& g = generated.guesses;
+  return fmt::format(
+      "{} of {} came, {:.2f} tokens a pass", g.accepted, g.drafted,
+      static_cast<double>(generated.ids.size()) / static_cast<double>(generated.ids.size() - g.accepted));
+}
+
+// What the screen of the LM head has saved (--head-screen).
+std::string head_screen_text(const metrics::HeadScreenUse& use) {
+  return fmt::format("in {} of {} passes, {:.1f} % of the head's bytes read", use.screened, use.passes,
+                     100 * use.read_share());
 }
 
 }  // namespace
@@ -43,24 +111,29 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
   return bandwidth;
 }
 
-std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth) {
-  if (!bandwidth) return " bytes_per_token: —\n";
-  std::string line =
-      fmt::format(" bytes_per_token: {}, read at {:.3f} GB/s",
-                  human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)), bandwidth->gb_per_s);
-  if (const auto peak = bandwidth->peak_gb_per_s) {
-    line += fmt::format(
-        ": {:.1f} % of the {:.1f} GB/s that {} can read from memory{}{}", 100.0 * bandwidth->gb_per_s / *peak,
-        *peak, bandwidth->threads == 1 ? "one thread" : fmt::format("{} threads", bandwidth->threads),
-        bandwidth->steady ? "" : " (measured on a busy machine; anew: inferno ceilings --fresh)",
-        bandwidth->gb_per_s > *peak ? ", so the caches hold much of it" : "");
-  }
-  return line + "\n";
+std::string metrics_block(const GenerationRun& run, bool with_passes) {
+  std::vector<Row> rows = rows_of_what_ran(run);
+  rows.push_back({"prompt_tokens_per_second", prompt_speed_text(run)});
+  for (Row& row : run.metrics.rows(with_passes)) rows.push_back(std::move(row));
+  rows.push_back({"bytes_per_token", bandwidth_text(run.bandwidth)});
+  if (run.generated.guesses.drafted > 0) rows.push_back({"guessed_tokens", guesses_text(run.generated)});
+  if (run.generated.head_screen.passes > 0)
+    rows.push_back({"head_screen", head_screen_text(run.generated.head_screen)});
+  size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.name.size());
+  std::string text = "metrics:\n";
+  for (const Row& row : rows)
+    text += fmt::format(" {} {}\n", padded(row.name + ":", width + 1, Align::kLeft), row.value);
+  return text;
 }
 
-Json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth) {
+Json metrics_json(const GenerationRun& run) {
+  const metrics::Metrics& metrics = run.metrics;
+  const std::optional<Bandwidth>& bandwidth = run.bandwidth;
   Json json;
+  json["load_ms"] = run.load_ms;
   json["time_to_first_token_ms"] = or_null(metrics.time_to_first_token_ms());
+  json["prompt_tokens_per_second"] = or_null(prompt_tokens_per_second(run));
   json["decode_tokens_per_second"] = or_null(metrics.decode_tokens_per_second());
   json["per_forward_ms"] = Json::array();
   for (const auto pass : metrics.per_forward()) json["per_forward_ms"].push_back(milliseconds(pass));
@@ -92,22 +165,15 @@ Json serving_json(const metrics::ServingMetrics& serving) {
   return json;
 }
 
-std::string guesses_line(const engine::Generated& generated) {
-  const engine::Guesses& g = generated.guesses;
-  if (g.drafted == 0) return "";
-  return fmt::format(
-      " guessed_tokens: {} of {} came, {:.2f} tokens a pass\n", g.accepted, g.drafted,
-      static_cast<double>(generated.ids.size()) / static_cast<double>(generated.ids.size() - g.accepted));
+Json repack_cache_json(const model::LoadedModel& loaded) {
+  if (!loaded.repack_cache) return nullptr;
+  return {{"path", loaded.repack_cache->path},
+          {"bytes", loaded.repack_cache->bytes},
+          {"was_written", loaded.repack_cache->was_written}};
 }
 
 Json guesses_json(const engine::Guesses& guesses) {
   return {{"drafted", guesses.drafted}, {"accepted", guesses.accepted}};
-}
-
-std::string head_screen_line(const metrics::HeadScreenUse& use) {
-  if (use.passes == 0) return "";
-  return fmt::format(" head_screen: in {} of {} passes, {:.1f} % of the head's bytes read\n", use.screened,
-                     use.passes, 100 * use.read_share());
 }
 
 Json head_screen_json(const metrics::HeadScreenUse& use) {

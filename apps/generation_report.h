@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "engine/generate.h"
 #include "metrics/metrics.h"
+#include "model/load.h"
 
 namespace inferno::apps {
 
@@ -24,19 +25,29 @@ struct Bandwidth {
 std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
                                            const metrics::Metrics& metrics);
 
-// " bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that one thread can read from memory"
-std::string bandwidth_line(const std::optional<Bandwidth>& bandwidth);
+// A generation that has ended, and what it ran on; a view.
+struct GenerationRun {
+  const model::LoadedModel& loaded;
+  double load_ms;
+  const engine::Request& request;
+  const engine::Generated& generated;
+  const metrics::Metrics& metrics;
+  const std::optional<Bandwidth>& bandwidth;
+};
 
-Json metrics_json(const metrics::Metrics& metrics, const std::optional<Bandwidth>& bandwidth);
+// "metrics:" and a line for each figure, values below each other: what ran, how long that took, and
+// "bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that one thread can read from memory".
+// with_passes adds a line for each forward pass.
+std::string metrics_block(const GenerationRun& run, bool with_passes);
+
+Json metrics_json(const GenerationRun& run);
+// Where repacked weights came from or went to; null without --repack-cache.
+Json repack_cache_json(const model::LoadedModel& loaded);
 
 // n_requests, n_cancelled, n_failed, new_tokens, ttps, and each of ServingMetrics::rows() as an object of its
 // statistics or null.
 Json serving_json(const metrics::ServingMetrics& serving);
-// Tokens guessed ahead (--speculative); empty if none were.
-std::string guesses_line(const engine::Generated& generated);
 Json guesses_json(const engine::Guesses& guesses);
-// What the screen of the LM head has saved (--head-screen); empty without one.
-std::string head_screen_line(const metrics::HeadScreenUse& use);
 Json head_screen_json(const metrics::HeadScreenUse& use);
 // Seconds of each part of a request, the rest as other_s; together its end-to-end latency.
 Json phases_json(const engine::Generated& generated);

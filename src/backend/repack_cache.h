@@ -25,6 +25,9 @@ class RepackCache {
   // Whether there is a file that is used.
   bool is_open() const { return mapping_ != nullptr; }
 
+  // Whether the file lacks anything that was added.
+  bool has_news() const { return has_news_; }
+
   bool weights_are_finite() const { return weights_are_finite_; }
   void set_weights_are_finite() {
     has_news_ |= !weights_are_finite_;

@@ -43,22 +43,27 @@ std::optional<double> Metrics::decode_tokens_per_second() const {
   return static_cast<double>(per_forward_.size() - 1) / std::chrono::duration<double>(total).count();
 }
 
-std::string Metrics::summary(bool with_passes) const {
-  std::string text =
-      fmt::format("metrics:\n time_to_first_token_ms: {}\n decode_tokens_per_second: {}\n",
-                  three_decimals(time_to_first_token_ms()), three_decimals(decode_tokens_per_second()));
-  if (per_forward_.empty()) return text + " per_forward_ms: —\n";
+std::vector<Metrics::Row> Metrics::rows(bool with_passes) const {
+  std::vector<Row> rows = {{"time_to_first_token_ms", three_decimals(time_to_first_token_ms())},
+                           {"decode_tokens_per_second", three_decimals(decode_tokens_per_second())},
+                           {"per_forward_ms", "—"}};
+  if (per_forward_.empty()) return rows;
 
   std::vector<double> ms(per_forward_.size());
   std::transform(per_forward_.begin(), per_forward_.end(), ms.begin(), milliseconds);
   const auto [min, max] = std::minmax_element(ms.begin(), ms.end());
   const double mean = std::accumulate(ms.begin(), ms.end(), 0.0) / static_cast<double>(ms.size());
-  text +=
-      fmt::format(" per_forward_ms: min {:.3f} max {:.3f} mean {:.3f} (n={})\n", *min, *max, mean, ms.size());
-  if (!with_passes) return text;
+  rows.back().value = fmt::format("min {:.3f} max {:.3f} mean {:.3f} (n={})", *min, *max, mean, ms.size());
+  if (!with_passes) return rows;
   for (size_t i = 0; i < ms.size(); ++i) {
-    text += fmt::format(" forward {}: {:.3f} ms\n", i + 1, ms[i]);
+    rows.push_back({fmt::format("forward {}", i + 1), fmt::format("{:.3f} ms", ms[i])});
   }
+  return rows;
+}
+
+std::string Metrics::summary() const {
+  std::string text = "metrics:\n";
+  for (const Row& row : rows(true)) text += fmt::format(" {}: {}\n", row.name, row.value);
   return text;
 }
 

@@ -50,9 +50,13 @@ class Metrics {
   // all.
   std::optional<double> decode_tokens_per_second() const;
 
-  // The block that print_summary writes: "metrics:" and its lines, an em dash where a figure is undefined.
-  // with_passes = false leaves out the line per pass.
-  std::string summary(bool with_passes = true) const;
+  // Names and values, an em dash where a figure is undefined; with_passes adds a row for each pass.
+  struct Row {
+    std::string name, value;
+  };
+  std::vector<Row> rows(bool with_passes) const;
+  // The block that print_summary writes: "metrics:" and a line for each row, those of the passes included.
+  std::string summary() const;
   // Writes summary() to stdout: the one place where this library prints, because the caller asked it to.
   void print_summary() const;
 

@@ -1,5 +1,6 @@
 #include "model/load.h"
 
+#include <filesystem>
 #include <future>
 #include <system_error>
 
@@ -48,6 +49,14 @@ std::future<LoadedTokenizer> load_tokenizer(const gguf::File& file) {
   }
 }
 
+// nullopt where no file holds the weights after all.
+std::optional<RepackCacheUse> use_of(const backend::RepackCache& cache, bool had_news) {
+  std::error_code error;
+  const uint64_t bytes = std::filesystem::file_size(cache.path(), error);
+  if (error || cache.has_news()) return std::nullopt;
+  return RepackCacheUse{cache.path(), bytes, had_news};
+}
+
 }  // namespace
 
 Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress) {
@@ -67,7 +76,11 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
   TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get()));
   TRY_ASSIGN(loaded.tokenizer, tokenizer.get());
-  if (cache != nullptr) save_repack_cache(*cache, options.progress, options.cancelled, loaded.warnings);
+  if (cache != nullptr) {
+    const bool had_news = cache->has_news();
+    save_repack_cache(*cache, options.progress, options.cancelled, loaded.warnings);
+    loaded.repack_cache = use_of(*cache, had_news);
+  }
   return loaded;
 }
 

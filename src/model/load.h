@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,11 +36,19 @@ struct LoadOptions {
 // in memory.
 Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress = {});
 
+// The repack cache that a load took weights from or left behind.
+struct RepackCacheUse {
+  std::string path;
+  uint64_t bytes = 0;        // of the file
+  bool was_written = false;  // by this load: it was absent, stale or incomplete
+};
+
 struct LoadedModel {
   std::unique_ptr<Model> model;
   std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
   // What the caller should show: those of the file, and of the weights.
   std::vector<std::string> warnings;
+  std::optional<RepackCacheUse> repack_cache;
 };
 
 // `path` as open_model() takes it.

@@ -138,7 +138,7 @@ TEST(GenerateCommand, TheHeadScreenGivesTheSameTextAndSaysWhatItRead) {
   EXPECT_EQ(screened["head_screen"]["passes"], 40);
   EXPECT_LT(screened["head_screen"]["read_bytes"], screened["head_screen"]["head_bytes"]);
   const Finished told = generate("-n 40 --ignore-eos --head-screen");
-  EXPECT_TRUE(contains(told.err, "\n head_screen: in ")) << told.err;
+  EXPECT_TRUE(contains(told.err, "\n head_screen:              in ")) << told.err;
   EXPECT_TRUE(contains(told.err, " of 40 passes, ")) << told.err;
   EXPECT_FALSE(contains(generate("-n 4").err, "head_screen"));
   const Finished idle = generate("-n 2 --head-screen --backend scalar --metrics none");
@@ -156,23 +156,28 @@ TEST(GenerateCommand, AnEmptyStopStringIsRefused) {
 
 TEST(GenerateCommand, MetricsAreOnStderr) {
   const Finished summary = generate("-n 3");
-  for (const char* part : {"\nmetrics:\n time_to_first_token_ms: ", "\n decode_tokens_per_second: ",
-                           "\n per_forward_ms: min ", "(n=3)\n bytes_per_token: ", " GB/s: "}) {
+  for (const char* part : {"\nmetrics:\n model:                    demo-tales-q8_0.gguf (embedded), Q8_0, ",
+                           "\n backend:                  parallel, ", "\n load_ms:                  ",
+                           "\n prompt_tokens_per_second: ", " (4 tokens)\n time_to_first_token_ms:   ",
+                           "\n decode_tokens_per_second: ", "\n per_forward_ms:           min ",
+                           "(n=3)\n bytes_per_token:          ", " GB/s: "}) {
     EXPECT_TRUE(contains(summary.err, part)) << part << "\nis not in\n" << summary.err;
   }
   EXPECT_FALSE(contains(summary.err, "forward 1:"));
-  EXPECT_TRUE(contains(generate("-n 3 --metrics full").err, "\n forward 3: "));
+  EXPECT_TRUE(contains(generate("-n 3 --metrics full").err, "\n forward 3:                "));
 }
 
 TEST(GenerateCommand, MetricsOfNothingAreEmDashes) {
   const Finished none = generate("-n 0");
   EXPECT_EQ(none.out, "\n");
-  EXPECT_EQ(none.err,
-            "\nmetrics:\n time_to_first_token_ms: —\n decode_tokens_per_second: —\n per_forward_ms: —\n"
-            " bytes_per_token: —\n");
+  EXPECT_TRUE(
+      none.err.ends_with("\n prompt_tokens_per_second: —\n time_to_first_token_ms:   —\n"
+                         " decode_tokens_per_second: —\n per_forward_ms:           —\n"
+                         " bytes_per_token:          —\n"))
+      << none.err;
   const Finished one = generate("-n 1");
-  EXPECT_FALSE(contains(one.err, "time_to_first_token_ms: —"));
-  EXPECT_TRUE(contains(one.err, "decode_tokens_per_second: —\n per_forward_ms: min ")) << one.err;
+  EXPECT_FALSE(contains(one.err, "time_to_first_token_ms:   —"));
+  EXPECT_TRUE(contains(one.err, "decode_tokens_per_second: —\n per_forward_ms:           min ")) << one.err;
 }
 
 TEST(GenerateCommand, JsonIsOneObject) {
@@ -181,6 +186,11 @@ TEST(GenerateCommand, JsonIsOneObject) {
   EXPECT_EQ(json["generated_ids"], Json({44, 373, 293}));
   EXPECT_EQ(json["text"], ", there was");
   EXPECT_EQ(json["finish_reason"], "length");
+  EXPECT_FALSE(json["isa"].get<std::string>().empty());
+  EXPECT_GE(json["threads"], 1);
+  EXPECT_TRUE(json["repack_cache"].is_null());
+  EXPECT_GT(json["metrics"]["load_ms"], 0);
+  EXPECT_GT(json["metrics"]["prompt_tokens_per_second"], 0);
   EXPECT_EQ(json["metrics"]["per_forward_ms"].size(), 3u);
   EXPECT_GT(json["metrics"]["decode_tokens_per_second"], 0);
   EXPECT_TRUE(json_of("-n 1")["metrics"]["decode_tokens_per_second"].is_null());

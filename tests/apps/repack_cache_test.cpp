@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
+#include "base/json.h"
 #include "models/demo/demo_model.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -45,6 +47,18 @@ TEST_F(RepackCacheOption, FirstAndSecondStartSayTheSame) {
     EXPECT_EQ(with.err, "") << start;
     EXPECT_EQ(n_files(dir_ / "xdg" / "inferno"), 1u);
   }
+}
+
+TEST_F(RepackCacheOption, TheMetricsSayWhereItIsAndWhetherItServed) {
+  const std::string option = "generate -n 2 --repack-cache=" + (dir_ / "c").string() + " ";
+  for (const char* what : {"written to", "mapped from"}) {
+    const Finished told = run_program("inferno", option + model_);
+    const fs::path cache = *fs::directory_iterator(dir_ / "c");
+    EXPECT_NE(told.err.find(fmt::format(", {} {}\n", what, cache.string())), std::string::npos) << told.err;
+  }
+  const Json json = parse_json(run_program("inferno", option + "--json " + model_).out).value();
+  EXPECT_EQ(json["repack_cache"]["was_written"], false);
+  EXPECT_EQ(json["repack_cache"]["bytes"], fs::file_size(*fs::directory_iterator(dir_ / "c")));
 }
 
 TEST_F(RepackCacheOption, TakesAFolder) {

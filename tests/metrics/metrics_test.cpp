@@ -114,12 +114,14 @@ TEST(Metrics, SummaryHasTheSeedsLines) {
             " forward 4: 5402.883 ms\n");
 }
 
-TEST(Metrics, SummaryWithoutPassesLeavesOutTheirLines) {
-  EXPECT_EQ(with_passes({1ms, 2ms}).summary(false),
-            "metrics:\n"
-            " time_to_first_token_ms: 1.000\n"
-            " decode_tokens_per_second: 500.000\n"
-            " per_forward_ms: min 1.000 max 2.000 mean 1.500 (n=2)\n");
+TEST(Metrics, RowsWithoutPassesLeaveOutTheirs) {
+  const Metrics metrics = with_passes({1ms, 2ms});
+  const std::vector<Metrics::Row> rows = metrics.rows(false);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].name, "time_to_first_token_ms");
+  EXPECT_EQ(rows[0].value, "1.000");
+  EXPECT_EQ(rows[2].value, "min 1.000 max 2.000 mean 1.500 (n=2)");
+  EXPECT_EQ(metrics.rows(true).size(), 5u);
 }
 
 TEST(Metrics, SummaryShowsADashForWhatIsUndefined) {
