@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "backend/repack_cache.h"
+#include "base/text.h"
 #include "model/check_tensors.h"
 #include "model/repack.h"
 #include "model/synthetic.h"
@@ -49,6 +50,16 @@ std::future<LoadedTokenizer> load_tokenizer(const gguf::File& file) {
   }
 }
 
+// Such files are published for tokenizers; whatever their architecture, no tensor of it is there.
+Status check_has_weights(const gguf::File& file) {
+  if (!file.tensors().empty()) return {};
+  const bool has_vocabulary = file.find("tokenizer.ggml.tokens") != nullptr;
+  return make_error(ErrorCode::kInvalidFile,
+                    "{}: expected a model with weights, found {}; give the model's file",
+                    escaped(file.path(), 4096),
+                    has_vocabulary ? "a vocabulary only, which can tokenize and no more" : "no tensors");
+}
+
 // nullopt where no file holds the weights after all.
 std::optional<RepackCacheUse> use_of(const backend::RepackCache& cache, bool had_news) {
   std::error_code error;
@@ -67,6 +78,7 @@ Result<gguf::File> open_model(const std::string& path, const ProgressFn& progres
 
 Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Backend> backend,
                                    const LoadOptions& options) {
+  TRY(check_has_weights(file));
   LoadedModel loaded;
   loaded.warnings = file.warnings();
   std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);

@@ -11,6 +11,7 @@
 #include "support/run_program.h"
 #include "support/shared_data.h"
 #include "support/tiny_model.h"
+#include "support/tiny_vocabulary.h"
 
 namespace inferno::test {
 namespace {
@@ -324,6 +325,15 @@ TEST(GenerateCommand, NoFileCanHangOrCrashIt) {
     expect_refusal(finished, 1, path);
     EXPECT_EQ(lines(finished.err), 1u) << finished.err;
   }
+}
+
+TEST(GenerateCommand, AVocabularyAloneIsSaidToBeOne) {
+  TinyVocabulary vocabulary{.model = "gpt2", .pre = "default"};
+  vocabulary.add("a");
+  expect_refusal(generate(write_file("vocabulary.gguf", vocabulary.image()) + " a 4"), 1,
+                 "vocabulary.gguf: expected a model with weights, found a vocabulary only");
+  expect_refusal(generate(write_file("bare.gguf", RawGguf().header(0, 0).bytes()) + " a 4"), 1,
+                 "bare.gguf: expected a model with weights, found no tensors");
 }
 
 TEST(GenerateCommand, EndlessStandardInputIsRefused) {
