@@ -112,6 +112,12 @@ DType matrix_type(const FileType& file_type, std::string_view name, std::string_
   return exception == kExceptions.end() ? file_type.dtype : exception->dtype;
 }
 
+// The '4' of "IQ4_XS"; '\0' without any.
+char bits(std::string_view name) {
+  const size_t at = name.find_first_of("0123456789");
+  return at == std::string_view::npos ? '\0' : name[at];
+}
+
 }  // namespace
 
 std::span<const FileType> file_types() {
@@ -119,14 +125,16 @@ std::span<const FileType> file_types() {
 }
 
 Result<FileType> parse_file_type(std::string_view name) {
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> names, of_as_many_bits;
   for (const FileType& file_type : kFileTypes) {
     if (equals_ignoring_case(file_type.name, name)) return file_type;
     names.push_back(file_type.name);
+    // IQ4_XS is not what somebody means who asks for IQ2_XS.
+    if (bits(file_type.name) == bits(name)) of_as_many_bits.push_back(file_type.name);
   }
-  const std::string_view nearest = nearest_name(name, names);
-  return make_error(ErrorCode::kInvalidArgument, "type: expected one of {}, found {}{}", join(names, ", "),
-                    quote(name), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+  const std::string_view nearest = nearest_name(name, of_as_many_bits);
+  return make_error(ErrorCode::kInvalidArgument, "cannot write {}: expected one of {}{}", quote(name),
+                    join(names, ", "), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
 std::vector<DType> tensor_types(const gguf::File& file, const FileType& file_type) {

@@ -40,7 +40,7 @@ struct FileType {
 
 // From the largest to the smallest.
 std::span<const FileType> file_types();
-// Letter case aside. kInvalidArgument, with the nearest right name and all of them, for another name.
+// Letter case aside. kInvalidArgument, with all names and the nearest of as many bits, for another name.
 Result<FileType> parse_file_type(std::string_view name);
 
 // What each tensor of `file` is to be stored as, before storage_type(); integers and the like as they are.
