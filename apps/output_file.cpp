@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "apps/output.h"
+#include "apps/signals.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
 
@@ -17,6 +18,21 @@ Status check_output_folder(const std::string& folder, const std::string& instead
   const Status status = check_folder_writable(folder);
   if (status) return {};
   return make_error(ErrorCode::kIo, "{}; give another {}", status.error().message, instead);
+}
+
+Status check_free_space(const std::string& path, uint64_t bytes) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  const auto space = std::filesystem::space(folder.empty() ? "." : folder, error);
+  if (error || bytes <= space.available) return {};
+  return make_error(ErrorCode::kResource, "{}: needs {}, its disk has {} free; give a path on another one",
+                    escaped(path, path.size()), human_bytes(bytes), human_bytes(space.available));
+}
+
+Result<int> not_written(const std::string& path, const Error& error) {
+  if (error.code != ErrorCode::kCancelled || signal_exit_code() == 0) return error;
+  warn(fmt::format("interrupted: {} was not written", path));
+  return signal_exit_code();
 }
 
 void say_written(const std::string& path, const std::string& why) {

@@ -2,6 +2,7 @@
 // named as such (--output-dir) is made, and either is judged before the work whose result goes there.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.h"
@@ -13,6 +14,13 @@ Status check_output_file(const std::string& path);
 // Whether files can be written into this folder, which is made later if it is missing; `instead` says what
 // else can be given.
 Status check_output_folder(const std::string& folder, const std::string& instead);
+
+// Whether the disk of `path` has room for so many bytes; a system that does not tell has.
+Status check_free_space(const std::string& path, uint64_t bytes);
+
+// What a command that writes `path` ends with after `error`: the exit code of a signal, with a line that
+// nothing was written, or the error.
+Result<int> not_written(const std::string& path, const Error& error);
 
 // "PATH: wrote 12.3 KB" on stderr, and `why` in brackets unless it is empty.
 void say_written(const std::string& path, const std::string& why = "");

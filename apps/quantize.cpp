@@ -150,6 +150,7 @@ std::string json_report(const Arguments& arguments, const quantize::FileType& fi
 
 // The exit code.
 Result<int> run(const Arguments& arguments) {
+  const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const quantize::FileType file_type, quantize::parse_file_type(arguments.type));
   TRY(check_output_file(arguments.output));
   TRY_ASSIGN(const gguf::File file, open_model(arguments.input));
@@ -161,10 +162,9 @@ Result<int> run(const Arguments& arguments) {
       file, file_type, arguments.output,
       {.n_threads = arguments.threads,
        .progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); },
-       .cancelled = &install_signal_flag()});
+       .cancelled = &cancelled});
   bar.clear();
-  if (signal_exit_code() != 0) return signal_exit_code();
-  if (!report) return report.error();
+  if (!report) return not_written(arguments.output, report.error());
   warn_of_other_types(*report);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   write_stdout(arguments.json ? json_report(arguments, file_type, *report, seconds)

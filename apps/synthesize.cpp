@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <chrono>
+#include <cstdio>
 #include <memory>
 
 #include "apps/commands.h"
@@ -24,17 +25,22 @@ struct Options {
 
 // The exit code.
 Result<int> run(const Options& options) {
-  TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(options.spec));
+  const std::atomic<bool>& cancelled = install_signal_flag();
+  const std::string text = model::is_synthetic(options.spec) ? options.spec : "synthetic:" + options.spec;
+  TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(text));
   TRY(check_output_file(options.output));
+  const uint64_t size = model::synthetic_bytes(spec);
+  TRY(check_free_space(options.output, size));
+  const std::string line = fmt::format("{}: {} to write\n", for_terminal(options.output), human_bytes(size));
+  std::fwrite(line.data(), 1, line.size(), stderr);
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;
   const Result<uint64_t> bytes = model::write_synthetic(
       spec, options.output,
       {.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); },
-       .cancelled = &install_signal_flag()});
+       .cancelled = &cancelled});
   bar.clear();
-  if (signal_exit_code() != 0) return signal_exit_code();
-  if (!bytes) return bytes.error();
+  if (!bytes) return not_written(options.output, bytes.error());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   write_stdout(fmt::format("{}: {} in {:.1f} s\n", for_terminal(options.output), human_bytes(*bytes),
                            seconds.count()));
@@ -56,7 +62,7 @@ Run setup_synthesize(Command command) {
   const auto options = std::make_shared<Options>();
   command
       .add_option("SPEC", options->spec,
-                  "synthetic:PRESET[:TYPE[:SEED]], which stands for a model elsewhere too")
+                  "PRESET[:TYPE[:SEED]]; with synthetic: before it, it stands for a model elsewhere")
       .required()
       .value_name("");
   command.add_option("OUT", options->output, "The .gguf file to write")
@@ -68,7 +74,7 @@ Run setup_synthesize(Command command) {
                   "{}"
                   "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them\n"
                   "Examples:\n"
-                  "  inferno synthesize synthetic:qwen3-0.6b:q8_0 model.gguf\n"
+                  "  inferno synthesize qwen3-0.6b:q8_0 model.gguf\n"
                   "  inferno generate synthetic:llama-3.2-1b:q4_k --ignore-eos",
                   preset_lines()));
   return [options] {

@@ -236,6 +236,11 @@ Result<gguf::File> synthesize(const SyntheticSpec& spec, const SynthesizeOptions
   return synthesis.writer().build(synthetic_path(spec));
 }
 
+uint64_t synthetic_bytes(const SyntheticSpec& spec) {
+  const SynthesizeOptions options;
+  return Synthesis(spec, options).writer().total_bytes();
+}
+
 Result<uint64_t> write_synthetic(const SyntheticSpec& spec, const std::string& path,
                                  const SynthesizeOptions& options) {
   const Synthesis synthesis(spec, options);

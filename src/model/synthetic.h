@@ -43,6 +43,9 @@ struct SynthesizeOptions {
 // when that is more than there is; kCancelled.
 Result<gguf::File> synthesize(const SyntheticSpec& spec, const SynthesizeOptions& options = {});
 
+// How large that file is.
+uint64_t synthetic_bytes(const SyntheticSpec& spec);
+
 // The same bytes as a file, written without ever holding a whole tensor. Returns their number. kIo;
 // kCancelled.
 Result<uint64_t> write_synthetic(const SyntheticSpec& spec, const std::string& path,

@@ -1,6 +1,8 @@
 // `inferno quantize`.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +89,9 @@ TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
     EXPECT_TRUE(contains(finished.err, what)) << finished.err;
   };
   refused(fmt::format("{} {} q4_km", input, path("x.gguf")), 2, "did you mean Q4_K_M?");
+  refused(fmt::format("{} {} iq2_xs", input, path("x.gguf")), 2,
+          "cannot write \"iq2_xs\": expected one of F32, F16, BF16, Q8_0, Q6_K, Q5_1, Q5_K_M, Q5_K_S, Q5_K, "
+          "Q5_0, Q4_1, Q4_K_M, Q4_K_S, Q4_K, Q4_0, IQ4_NL, IQ4_XS, MXFP4, Q3_K_M, Q3_K, Q2_K\n");
   refused(fmt::format("{} {} q8_0", input, input), 2, "expected another file than the one that is read");
   std::filesystem::create_symlink(input, path("link.gguf"));
   refused(fmt::format("{} {} q8_0", path("link.gguf"), input), 2, "expected another file");
@@ -95,6 +100,19 @@ TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
   refused(fmt::format("{} {} q8_0", path("absent.gguf"), path("x.gguf")), 1, "absent.gguf");
   refused(fmt::format("{} {}/no/x.gguf q8_0", input, dir_.string()), 1, "no does not exist; make it");
   EXPECT_FALSE(std::filesystem::exists(path("x.gguf")));
+}
+
+TEST_F(QuantizeCommand, AnInterruptLeavesNoFileAndSaysSo) {
+  RunningProgram program("inferno",
+                         fmt::format("quantize synthetic:qwen3-0.6b:f16 {} q3_k_m", path("x.gguf")));
+  while (std::filesystem::is_empty(dir_) && !program.ended()) ::usleep(1000);  // until it writes
+  program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130);
+  EXPECT_FALSE(finished.killed);
+  EXPECT_TRUE(contains(finished.err, "warning: interrupted: " + path("x.gguf") + " was not written\n"))
+      << finished.err;
+  EXPECT_TRUE(std::filesystem::is_empty(dir_));
 }
 
 TEST_F(QuantizeCommand, AFullDiskIsOneLineAndLeavesWhatWasThere) {

@@ -1,6 +1,8 @@
 // `inferno synthesize`, and synthetic models where a path is expected.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,9 +22,10 @@ Finished synthesize(const std::string& arguments) {
 
 TEST(SynthesizeCommand, WritesAModelAndSaysSizeAndTime) {
   const std::string path = (scratch_dir("synthesize") / "out.gguf").string();
-  const Finished finished = synthesize(fmt::format("{} {}", kSmallest, path));
+  // The prefix that tells a spec from a path elsewhere is no must.
+  const Finished finished = synthesize(fmt::format("qwen3-0.6b:q2_k {}", path));
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
-  EXPECT_EQ(finished.err, "");
+  EXPECT_EQ(finished.err, path + ": 200.5 MB to write\n") << "before it is written";
   EXPECT_EQ(finished.out.find(path + ": 200.5 MB in "), 0u) << finished.out;
   EXPECT_TRUE(finished.out.ends_with(" s\n")) << finished.out;
 
@@ -47,9 +50,38 @@ TEST(SynthesizeCommand, RefusesWhatItCannotMakeOrWrite) {
     EXPECT_NE(finished.err.find(what), std::string::npos) << finished.err;
   };
   refused("synthetic:qwen3-0.6b:q9_0 " + out, 2, "weight type: expected one of f32");
-  refused("qwen3-0.6b:q8_0 " + out, 2, "expected synthetic:PRESET[:TYPE[:SEED]]");
+  refused("qwen3-0.7b:q8_0 " + out, 2, "did you mean qwen3-0.6b?");
+  refused("qwen3-0.6b:q8_0:1:2 " + out, 2, "expected synthetic:PRESET[:TYPE[:SEED]]");
   refused(kSmallest, 2, "OUT");
   refused(fmt::format("{} {}/missing/x.gguf", kSmallest, dir.string()), 1, "missing does not exist; make it");
+  EXPECT_TRUE(std::filesystem::is_empty(dir));
+}
+
+TEST(SynthesizeCommand, ADiskThatIsTooSmallIsSaidBeforeTheWork) {
+  const std::filesystem::path small = "/dev/shm";
+  std::error_code error;
+  const auto space = std::filesystem::space(small, error);
+  if (error || space.available > 60'000'000'000 || ::access(small.c_str(), W_OK) != 0)
+    GTEST_SKIP() << small << " is not there, or no small disk";
+  const std::string path = (small / fmt::format("inferno-test-{}.gguf", ::getpid())).string();
+  const Finished finished = synthesize("llama-3.1-8b:f64 " + path);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_EQ(finished.out, "");
+  EXPECT_NE(finished.err.find(path + ": needs 64.2 GB, its disk has "), std::string::npos) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(SynthesizeCommand, AnInterruptLeavesNoFileAndSaysSo) {
+  const auto dir = scratch_dir("synthesize_interrupted");
+  const std::string path = (dir / "x.gguf").string();
+  RunningProgram program("inferno", "synthesize llama-3.1-8b:q8_0 " + path);
+  while (std::filesystem::is_empty(dir) && !program.ended()) ::usleep(1000);  // until it writes
+  program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130);
+  EXPECT_FALSE(finished.killed);
+  EXPECT_NE(finished.err.find("warning: interrupted: " + path + " was not written\n"), std::string::npos)
+      << finished.err;
   EXPECT_TRUE(std::filesystem::is_empty(dir));
 }
 
