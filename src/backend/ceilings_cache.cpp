@@ -13,6 +13,7 @@ namespace inferno::backend {
 namespace {
 
 constexpr size_t kMaxFileBytes = size_t{1} << 20;
+constexpr size_t kMaxEntries = 16;
 
 Json key_json(const CeilingsKey& key) {
   return {{"boot_id", key.boot_id}, {"cpu", key.cpu},   {"build", key.build},
@@ -97,6 +98,16 @@ std::optional<Ceilings> parse_ceilings(const Json& json, unsigned threads) {
   return ceilings;
 }
 
+// What lies in the file, the newest first; an empty array of anything else.
+Json read_entries(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  if (!file || (*file)->bytes().size() > kMaxFileBytes) return Json::array();
+  const auto bytes = (*file)->bytes();
+  const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Json& entries = json ? member(*json, "entries") : Json();
+  return entries.is_array() ? entries : Json::array();
+}
+
 }  // namespace
 
 std::string ceilings_build() {
@@ -111,19 +122,22 @@ std::optional<std::string> ceilings_cache_path() {
 
 std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey& key) {
   if (key.boot_id.empty()) return std::nullopt;
-  const auto file = MappedFile::open(path);
-  if (!file || (*file)->bytes().size() > kMaxFileBytes) return std::nullopt;
-  const auto bytes = (*file)->bytes();
-  const auto json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!json || member(*json, "key") != key_json(key)) return std::nullopt;
-  return parse_ceilings(member(*json, "ceilings"), key.threads);
+  const Json entries = read_entries(path);
+  const auto found = std::find_if(entries.begin(), entries.end(),
+                                  [&](const Json& entry) { return member(entry, "key") == key_json(key); });
+  return found == entries.end() ? std::nullopt : parse_ceilings(member(*found, "ceilings"), key.threads);
 }
 
 Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings) {
   if (key.boot_id.empty()) return {};
   TRY(make_cache_folder(std::filesystem::path(path).parent_path().string()));
-  const Json json = {{"key", key_json(key)}, {"ceilings", ceilings_json(ceilings)}};
-  const std::string text = json_text(json, 1) + "\n";
+  Json entries = Json::array({{{"key", key_json(key)}, {"ceilings", ceilings_json(ceilings)}}});
+  for (Json& entry : read_entries(path)) {
+    const Json& other = member(entry, "key");
+    const bool counts = member(other, "boot_id") == key.boot_id && other != key_json(key);
+    if (counts && entries.size() < kMaxEntries) entries.push_back(std::move(entry));
+  }
+  const std::string text = json_text({{"entries", std::move(entries)}}, 1) + "\n";
   return write_file_atomically(
       path, [&](const AppendFn& append) { return append(std::as_bytes(std::span<const char>(text))); });
 }

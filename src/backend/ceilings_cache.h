@@ -1,4 +1,5 @@
-// Ceilings that an earlier run since the machine's start has measured, in a small JSON file.
+// Ceilings that earlier runs since the machine's start have measured, in a small JSON file: one entry for
+// each key, so that a choice of ISAs, or another set of processors, is measured once.
 #pragma once
 
 #include <optional>
@@ -35,7 +36,8 @@ std::optional<std::string> ceilings_cache_path();
 // key. Whatever lies there, the answer is one or the other.
 std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey& key);
 
-// Makes the folder (for its owner alone) and writes the file, whole or not at all.
+// Makes the folder (for its owner alone) and writes the file, whole or not at all: these figures first, then
+// the newest of other keys since the machine's start, 16 in all.
 Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings);
 
 // {"measured_at", "clock_ghz", "steadiness", "read_gb_per_s": [with 1, 2, … threads],

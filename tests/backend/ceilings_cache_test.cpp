@@ -35,6 +35,8 @@ class CeilingsCache : public testing::Test {
   std::optional<Ceilings> load() const { return load_ceilings(path_, key()); }
   void write(const std::string& text) const { std::ofstream(path_, std::ios::binary) << text; }
 
+  static Json& ceilings_of(Json& file) { return file["entries"][0]["ceilings"]; }
+
   // The good file after a change to its JSON.
   bool loads_after(const std::function<void(Json&)>& change) {
     if (good_.empty()) {
@@ -80,6 +82,39 @@ TEST_F(CeilingsCache, AnotherKeysFiguresDoNotCount) {
   EXPECT_FALSE(loads_with([](CeilingsKey& k) { k.threads = 1; }));
 }
 
+TEST_F(CeilingsCache, FiguresOfSeveralKeysStandBesideEachOther) {
+  save();
+  CeilingsKey other = key();
+  other.isas = {"generic", "avx2"};
+  Ceilings faster = ceilings();
+  faster.clock_ghz = 5;
+  ASSERT_TRUE(save_ceilings(path_, other, faster).ok());
+  ASSERT_TRUE(load());
+  EXPECT_EQ(load()->clock_ghz, 4);
+  EXPECT_EQ(load_ceilings(path_, other)->clock_ghz, 5);
+  // The same key again takes the place of what was there.
+  ASSERT_TRUE(save_ceilings(path_, key(), faster).ok());
+  EXPECT_EQ(load()->clock_ghz, 5);
+  EXPECT_EQ(parse_json(test::read_file(path_))->at("entries").size(), 2u);
+}
+
+TEST_F(CeilingsCache, TheOldestAndThoseOfAnEarlierStartGo) {
+  CeilingsKey k = key();
+  const auto save_as = [&] { ASSERT_TRUE(save_ceilings(path_, k, ceilings()).ok()); };
+  save();
+  for (unsigned cpu = 10; cpu < 25; ++cpu) {
+    k.cpus = {cpu, cpu + 1};
+    save_as();
+  }
+  EXPECT_TRUE(load()) << "the sixteenth";
+  k.cpus = {30, 31};
+  save_as();
+  EXPECT_FALSE(load());
+  k.boot_id = "boot-2";
+  save_as();
+  EXPECT_EQ(parse_json(test::read_file(path_))->at("entries").size(), 1u);
+}
+
 TEST(CeilingsBuild, EndsWithAHashOfWhatIsMeasured) {
   const std::string build = ceilings_build();
   const std::string hash = build.substr(build.rfind(' ') + 1);
@@ -110,29 +145,29 @@ TEST_F(CeilingsCache, FiguresThatNoMachineHasAreRefused) {
   EXPECT_TRUE(loads_after([](Json&) {}));
   for (const Json& bad : {Json(0), Json(-1.0), Json(1e-300), Json(0.009), Json(1.1e9), Json(1e300),
                           Json("10"), Json(nullptr), Json::array(), Json::object(), Json(true)}) {
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["clock_ghz"] = bad; })) << bad;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)["clock_ghz"] = bad; })) << bad;
     const bool is_share = bad.is_number() && bad.get<double>() > 1e-9 && bad.get<double>() <= 1;
-    EXPECT_EQ(loads_after([&](Json& j) { j["ceilings"]["steadiness"] = bad; }), is_share) << bad;
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["read_gb_per_s"][1] = bad; })) << bad;
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["peaks"][0]["gops"] = bad; })) << bad;
+    EXPECT_EQ(loads_after([&](Json& j) { ceilings_of(j)["steadiness"] = bad; }), is_share) << bad;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)["read_gb_per_s"][1] = bad; })) << bad;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)["peaks"][0]["gops"] = bad; })) << bad;
   }
 }
 
 TEST_F(CeilingsCache, HostileFilesAreRefused) {
   for (const char* name : {"clock_ghz", "steadiness", "read_gb_per_s", "peaks", "measured_at"}) {
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"].erase(name); })) << name;
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"][name] = Json::object(); })) << name;
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"][name] = Json::array(); })) << name;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j).erase(name); })) << name;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)[name] = Json::object(); })) << name;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)[name] = Json::array(); })) << name;
   }
-  EXPECT_FALSE(loads_after([](Json& j) { j["ceilings"]["read_gb_per_s"].push_back(1.0); }));
-  EXPECT_FALSE(loads_after([](Json& j) { j["ceilings"]["measured_at"] = "2026-01-31T12:00:00\x1b"; }));
+  EXPECT_FALSE(loads_after([](Json& j) { ceilings_of(j)["read_gb_per_s"].push_back(1.0); }));
+  EXPECT_FALSE(loads_after([](Json& j) { ceilings_of(j)["measured_at"] = "2026-01-31T12:00:00\x1b"; }));
   for (const char* name : {"arithmetic", "isa", "threads", "gops"}) {
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["peaks"][0].erase(name); })) << name;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)["peaks"][0].erase(name); })) << name;
   }
-  EXPECT_FALSE(loads_after([](Json& j) { j["ceilings"]["peaks"][0]["isa"] = "\x1b[2J"; }));
-  EXPECT_FALSE(loads_after([](Json& j) { j["ceilings"]["peaks"][0]["arithmetic"] = "fp31"; }));
+  EXPECT_FALSE(loads_after([](Json& j) { ceilings_of(j)["peaks"][0]["isa"] = "\x1b[2J"; }));
+  EXPECT_FALSE(loads_after([](Json& j) { ceilings_of(j)["peaks"][0]["arithmetic"] = "fp31"; }));
   for (const Json& threads : {Json(0), Json(-1), Json(3), Json(1.5), Json(uint64_t{1} << 32 | 1)}) {
-    EXPECT_FALSE(loads_after([&](Json& j) { j["ceilings"]["peaks"][0]["threads"] = threads; })) << threads;
+    EXPECT_FALSE(loads_after([&](Json& j) { ceilings_of(j)["peaks"][0]["threads"] = threads; })) << threads;
   }
   for (const std::string& text :
        {std::string(), std::string("\0", 1), std::string("null"), std::string("[]"), std::string("\xff\xfe"),
