@@ -31,12 +31,16 @@ Result<double> share(const std::string& text) {
 std::string verdict(const bench::Comparison& comparison, double gate) {
   std::string text;
   for (const std::string& line : bench::regressions(comparison, gate)) text += "regression: " + line + "\n";
+  const std::vector<std::string> undecided = bench::undecided(comparison, gate);
+  for (const std::string& line : undecided) text += "undecided: " + line + "\n";
   for (const std::string& line : comparison.missing) text += "missing: " + line + "\n";
   const bool failed = !text.empty();
   for (const std::string& line : bench::wide_spreads(comparison, gate)) text += "uncertain: " + line + "\n";
   text += fmt::format("gate of {:g} %: {}\n", 100 * gate, failed ? "failed" : "passed");
-  const std::string advice = bench::advice(comparison, gate);
-  return advice.empty() ? text : text + advice + "\n";
+  if (undecided.empty()) return text;
+  return text +
+         "What is undecided fails the gate too: a median is worse, and only more trials tell whether B is. "
+         "Measure A and B\nagain in turn, with more --trials.\n";
 }
 
 Result<int> run(const Options& options) {
@@ -47,7 +51,8 @@ Result<int> run(const Options& options) {
   for (const std::string& warning : comparison.warnings) warn(warning);
   write_stdout(bench::comparison_table(comparison) + "\n" + verdict(comparison, gate));
   const int code = finish_stdout();
-  const bool passed = comparison.missing.empty() && bench::regressions(comparison, gate).empty();
+  const bool passed = comparison.missing.empty() && bench::regressions(comparison, gate).empty() &&
+                      bench::undecided(comparison, gate).empty();
   return code == 0 && !passed ? 1 : code;
 }
 

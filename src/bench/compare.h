@@ -68,10 +68,10 @@ struct Comparison {
 // measured in both.
 Result<Comparison> compare(const Report& a, const Report& b);
 
-// One line for each figure that is worse by more than `gate` (0.03: 3 %).
+// One line for each figure that is worse by more than `gate` (0.03: 3 %), and shown to be.
 std::vector<std::string> regressions(const Comparison& comparison, double gate);
-// What to do about regressions that the test does not show: "" when it shows them all.
-std::string advice(const Comparison& comparison, double gate);
+// The same of those that are not shown to be: their trials are too few or scatter too widely.
+std::vector<std::string> undecided(const Comparison& comparison, double gate);
 // One line for each figure that passes although its trials scatter more widely than the gate.
 std::vector<std::string> wide_spreads(const Comparison& comparison, double gate);
 

@@ -16,17 +16,25 @@ void for_each_metric(const Comparison& comparison,
   }
 }
 
+std::vector<std::string> worse(const Comparison& comparison, double gate, bool shown) {
+  std::vector<std::string> lines;
+  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
+    if (metric.regression <= gate || (metric.verdict == Verdict::kSlower) != shown) return;
+    lines.push_back(fmt::format("{}: {} is {:.1f} % worse: {} after {}{}", escaped(key), metric.metric,
+                                100 * metric.regression, fixed(metric.b.p50, 2), fixed(metric.a.p50, 2),
+                                shown ? "" : fmt::format(", perhaps by chance: {}", name(metric.verdict))));
+  });
+  return lines;
+}
+
 }  // namespace
 
 std::vector<std::string> regressions(const Comparison& comparison, double gate) {
-  std::vector<std::string> lines;
-  for_each_metric(comparison, [&](const std::string& key, const MetricComparison& metric) {
-    if (metric.regression <= gate) return;
-    lines.push_back(fmt::format("{}: {} is {:.1f} % worse: {} after {} ({})", escaped(key), metric.metric,
-                                100 * metric.regression, fixed(metric.b.p50, 2), fixed(metric.a.p50, 2),
-                                name(metric.verdict)));
-  });
-  return lines;
+  return worse(comparison, gate, true);
+}
+
+std::vector<std::string> undecided(const Comparison& comparison, double gate) {
+  return worse(comparison, gate, false);
 }
 
 std::vector<std::string> wide_spreads(const Comparison& comparison, double gate) {
@@ -40,21 +48,6 @@ std::vector<std::string> wide_spreads(const Comparison& comparison, double gate)
                                 escaped(key), metric.metric, 100 * widest));
   });
   return lines;
-}
-
-std::string advice(const Comparison& comparison, double gate) {
-  size_t failed = 0;
-  size_t unshown = 0;
-  for_each_metric(comparison, [&](const std::string&, const MetricComparison& metric) {
-    if (metric.regression <= gate) return;
-    ++failed;
-    unshown += metric.verdict == Verdict::kSlower ? 0 : 1;
-  });
-  if (unshown == 0) return "";
-  return fmt::format(
-      "{} of {} regressions may be chance: the medians differ by more than the gate, and the trials are too "
-      "few or scatter too widely to show it; measure A and B again in turn, with more --trials",
-      unshown, failed);
 }
 
 }  // namespace inferno::bench
