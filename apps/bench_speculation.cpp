@@ -37,7 +37,14 @@ struct Row {
   bench::SpeculationReplay replay;
 };
 
-std::string as_table(const std::vector<Row>& rows) {
+// Runs of the same work differ by some percent: the ratio of two of them says nothing.
+constexpr int64_t kLeastTrials = 3;
+
+std::string gain_text(double gain, int64_t trials) {
+  return trials < kLeastTrials ? "—" : fmt::format("{:.2f}x", gain);
+}
+
+std::string as_table(const std::vector<Row>& rows, int64_t trials) {
   std::vector<Align> columns(7, Align::kRight);
   std::vector<std::string> titles = {"text",        "guessed",        "came", "tokens a pass",
                                      "plain tok/s", "guessing tok/s", "gain"};
@@ -58,16 +65,20 @@ std::string as_table(const std::vector<Row>& rows) {
                                       fmt::format("{:.2f}", n / static_cast<double>(r.n_passes)),
                                       fmt::format("{:.1f}", n / r.plain_s),
                                       fmt::format("{:.1f}", n / r.speculative_s),
-                                      fmt::format("{:.2f}x", r.gain())};
+                                      gain_text(r.gain(), trials)};
     if (r.screened) {
       cells.push_back(fmt::format("{:.1f} %", 100 * r.screened->use.read_share()));
       cells.push_back(fmt::format("{:.1f}", n / r.screened->s));
-      cells.push_back(fmt::format("{:.2f}x", r.plain_s / r.screened->s));
+      cells.push_back(gain_text(r.plain_s / r.screened->s, trials));
     }
     table.add_row(cells);
   }
   std::string text;
   for (const std::string& line : table.lines()) text += line + "\n";
+  if (trials < kLeastTrials) {
+    text += fmt::format("No gain is told from {} trial{}: --trials {} or more compare medians.\n", trials,
+                        trials == 1 ? "" : "s", kLeastTrials);
+  }
   return text;
 }
 
@@ -89,7 +100,7 @@ std::string as_json(const Options& options, const model::LoadedModel& loaded, co
                              {"passes", r.n_passes},
                              {"plain_s", r.plain_s},
                              {"speculative_s", r.speculative_s},
-                             {"gain", r.gain()}});
+                             {"gain", options.replay.trials < kLeastTrials ? Json() : Json(r.gain())}});
     if (r.screened) {
       json["texts"].back()["screened_s"] = r.screened->s;
       json["texts"].back()["head_screen"] = head_screen_json(r.screened->use);
@@ -144,7 +155,8 @@ Result<int> run(Options options) {
     rows.push_back({text.name, *replay});
   }
   bar.clear();
-  if (!rows.empty()) write_stdout(options.json ? as_json(options, loaded, rows) : as_table(rows));
+  if (!rows.empty())
+    write_stdout(options.json ? as_json(options, loaded, rows) : as_table(rows, options.replay.trials));
   const int written = finish_stdout();
   if (signal_exit_code() == 0) return written;
   warn(fmt::format("interrupted after {} of {} texts", rows.size(), options.texts.size()));
@@ -170,7 +182,7 @@ Run setup_bench_speculation(Command command) {
   add_count("--prompt-tokens", options->replay.prompt_tokens, 1, "Tokens of each text that are read");
   add_count("-n,--max-new-tokens", options->replay.new_tokens, 1, "Tokens after them that are written");
   add_count("--trials", options->replay.trials, 1,
-            "Runs with guesses and without, in turn; medians are shown");
+            "Runs with guesses and without, in turn; medians are shown, and with 3 or more what is gained");
   command
       .add_option("--tokenizer", options->tokenizer_path,
                   "A .gguf whose tokenizer cuts the texts, where the model's own is a synthetic one")

@@ -175,13 +175,23 @@ TEST_F(Bench, SpeculationHasARowForEachText) {
   const std::string arguments = fmt::format(
       "bench speculation '{}/models/demo/demo-tales-q8_0.gguf' {} {} --prompt-tokens 64 --trials 1 -n ",
       INFERNO_SOURCE_DIR, tale, tale);
+  std::string thrice = arguments;
+  thrice.replace(thrice.find("--trials 1"), 10, "--trials 3");
+  const Finished compared = run_program("inferno", thrice + "4");
+  EXPECT_NE(compared.out.find("x\n"), std::string::npos) << "1.02x: " << compared.out;
+  EXPECT_EQ(compared.out.find("No gain"), std::string::npos) << compared.out;
   const Finished table = run_program("inferno", arguments + "32");
   EXPECT_EQ(table.exit_code, 0) << table.err;
   EXPECT_NE(table.out.find("tale.txt"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("No gain is told from 1 trial: --trials 3 or more compare medians.\n"),
+            std::string::npos)
+      << table.out;
+  EXPECT_EQ(table.out.find("x\n"), std::string::npos) << "1.02x: " << table.out;
   const auto json = parse_json(run_program("inferno", arguments + "32 --json").out).value();
   ASSERT_EQ(json["texts"].size(), 2u);
   EXPECT_EQ(json["texts"][0]["passes"].get<int>() + json["texts"][0]["accepted"].get<int>(), 32);
   EXPECT_FALSE(json["texts"][0].contains("screened_s"));
+  EXPECT_TRUE(json["texts"][0]["gain"].is_null()) << "of one trial";
   const std::string screened = arguments + "32 --head-screen";
   EXPECT_NE(run_program("inferno", screened).out.find("head read"), std::string::npos);
   const auto with_screen = parse_json(run_program("inferno", screened + " --json").out).value();
