@@ -34,7 +34,8 @@ Result<std::string> kernels_bench() {
   const auto program = self.parent_path() / "kernels_bench";
   if (!error && std::filesystem::exists(program, error)) return program.string();
   return make_error(ErrorCode::kUnavailable,
-                    "kernels_bench is not beside this program: build it with cmake -DINFERNO_BENCH=ON");
+                    "kernels_bench is not beside this program; in the source folder: cmake --preset release "
+                    "-DINFERNO_BENCH=ON && cmake --build build/release");
 }
 
 // In quotes where a comma or a quote is part of it.

@@ -238,6 +238,18 @@ TEST_F(BenchKernels, TheCsvHasTheShareOfTheCeilingAndWhichOneItIs) {
             "tokenizer,9,1.5,1.5,ns,,\"no \"\"ceiling\"\", at all\"\n");
 }
 
+TEST_F(BenchKernels, WithoutTheProgramItIsSaidHowToBuildIt) {
+  const auto copy = dir_ / "alone" / "inferno";
+  std::filesystem::create_directory(copy.parent_path());
+  std::filesystem::copy_file(INFERNO_BIN_DIR "/inferno", copy);
+  const Finished finished =
+      run_program(std::filesystem::relative(copy, INFERNO_BIN_DIR).string(), "bench kernels");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("cmake --preset release -DINFERNO_BENCH=ON && cmake --build build/release"),
+            std::string::npos)
+      << finished.err;
+}
+
 TEST_F(BenchKernels, AProgramThatFailsLeavesNoCsv) {
   const Finished finished = kernels("exit 3\n");
   EXPECT_EQ(finished.exit_code, 1);
