@@ -192,7 +192,7 @@ void Runner::run_row(const Row& row, ConfigResult& result) {
   result.peak_host_bytes = 0;
   if (const RowPlan plan = this->plan(row); !plan.fits) {
     result.note = fmt::format(
-        "not run: its prompt of {} and {} new tokens take about {:.0f} s at the speed so far, {:.0f} s of "
+        "not run: its prompt of {} and {} new tokens take about {:.2g} s at the speed so far, {:.2g} s of "
         "--max-seconds are left for it",
         result.prompt_tokens, std::min(result.max_new_tokens, kLeastNewTokens), plan.least_s,
         std::max(plan.left_s, 0.0));

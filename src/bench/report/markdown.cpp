@@ -161,11 +161,20 @@ std::string shares_table(std::span<const Config> configs, std::span<const Column
               cell("other", share(&Shares::other), 1)});
 }
 
-void add_row_note(std::string& notes, const Column& column, size_t i) {
-  const ConfigResult& result = column.report->results[i];
-  if (!result.note.empty())
-    notes += fmt::format("- **{}, {}**: {}\n", column.name, escaped(result.config.key),
-                         escaped(result.note, result.note.size()));
+// A line for each note, with all rows that have it.
+void add_row_notes(std::string& notes, const Column& column) {
+  const std::vector<ConfigResult>& results = column.report->results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const std::string& note = results[i].note;
+    const auto has_it = [&](const ConfigResult& result) { return result.note == note; };
+    const auto end = results.begin() + static_cast<std::ptrdiff_t>(i);
+    if (note.empty() || std::any_of(results.begin(), end, has_it)) continue;
+    std::string keys;
+    for (const ConfigResult& result : results) {
+      if (has_it(result)) keys += ", " + escaped(result.config.key);
+    }
+    notes += fmt::format("- **{}{}**: {}\n", column.name, keys, escaped(note, note.size()));
+  }
 }
 
 // A machine that changes while it is measured: a virtual one, mostly.
@@ -200,8 +209,8 @@ std::string notes(std::span<const Column> columns) {
       "right before and right after a trial holds for it.\n";
   bool partial = false, typical = false;
   for (const Column& column : columns) {
+    add_row_notes(notes, column);
     for (size_t i = 0; i < column.figures.size(); ++i) {
-      add_row_note(notes, column, i);
       add_ceilings_note(notes, column, i);
       const auto& f = column.figures[i];
       for (const auto& phase : {f ? f->prefill : std::nullopt, f ? f->decode : std::nullopt}) {

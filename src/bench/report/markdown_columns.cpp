@@ -51,10 +51,13 @@ Cell cell(std::string title, std::function<std::optional<double>(const Figures&)
 std::string config_table(std::span<const Config> configs, std::span<const Column> columns,
                          const std::vector<Cell>& cells, HasRow has_row) {
   std::vector<MarkdownTable::Column> header = {{"Config", MarkdownTable::Align::kLeft}};
+  const bool alone = columns.size() == 1;  // the title has its name
   for (const Column& column : columns) {
     for (const Cell& cell : cells) {
+      const std::string name = alone && !cell.title.empty() ? "" : column.name;
       header.push_back(
-          {cell.title.empty() ? column.name : column.name + " " + cell.title, MarkdownTable::Align::kRight});
+          {fmt::format("{}{}{}", name, name.empty() || cell.title.empty() ? "" : " ", cell.title),
+           MarkdownTable::Align::kRight});
     }
   }
   MarkdownTable table(std::move(header));

@@ -28,7 +28,7 @@ std::vector<Config> all_configs(std::span<const Report> reports);
 
 // A value of one configuration in one report; "—" where it did not run.
 struct Cell {
-  std::string title;  // after the report's name: "P50", or ""
+  std::string title;  // "P50", or "": after the report's name where there are several
   std::function<std::string(const Column&, size_t)> text;
 };
 Cell cell(std::string title, std::function<std::optional<double>(const Figures&)> value, int digits);
