@@ -7,10 +7,26 @@
 #include "apps/help_formatter.h"
 #include "apps/output.h"
 #include "apps/usage_error.h"
+#include "backend/cpu_isa.h"
 #include "base/text.h"
 #include "base/version.h"
 
 namespace inferno::apps {
+
+namespace {
+
+// What a report of a fault should begin with: the build, and what it computes with on this machine.
+std::string version_text(const std::string& program) {
+  std::string text = fmt::format("{} {}", program, version());
+  if (!git_revision().empty()) text += fmt::format(" ({})", git_revision());
+  const auto chosen = backend::chosen_isa();
+  if (!chosen) return text + "\ninstruction set: " + chosen.error().message;
+  std::vector<std::string_view> names;
+  for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) names.push_back(isa->name);
+  return text + fmt::format("\ninstruction set: {} (here: {})", (*chosen)->name, join(names, ", "));
+}
+
+}  // namespace
 
 Option Option::required() {
   option_->required();
@@ -140,7 +156,7 @@ std::string Command::suggestion(const std::string& word) const {
 Program::Program(const std::string& name, const std::string& summary)
     : app_(std::make_unique<CLI::App>(summary, name)) {
   app_->formatter(help_formatter());
-  app_->set_version_flag("--version", name + " " + std::string(version()));
+  app_->set_version_flag("--version", [name] { return version_text(name); });
 }
 
 Program::~Program() = default;

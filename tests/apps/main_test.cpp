@@ -1,9 +1,11 @@
 // The one executable: its commands, its help, its names.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <sstream>
 
+#include "base/version.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -56,7 +58,16 @@ TEST(Executable, HelpNamesEveryCommandAndVariable) {
 TEST(Executable, TellsItsVersion) {
   const Finished finished = run_program("inferno", "--version");
   EXPECT_EQ(finished.exit_code, 0);
-  EXPECT_TRUE(finished.out.starts_with("inferno ") && finished.out.ends_with('\n')) << finished.out;
+  const std::string revision = git_revision().empty() ? "" : fmt::format(" ({})", git_revision());
+  EXPECT_TRUE(finished.out.starts_with(fmt::format("inferno {}{}\ninstruction set: ", version(), revision)))
+      << finished.out;
+  EXPECT_TRUE(finished.out.ends_with(")\n")) << finished.out;
+  const Finished forced = run_program("inferno", "--version", "", "INFERNO_FORCE_ISA=generic");
+  EXPECT_NE(forced.out.find("\ninstruction set: generic (here: generic"), std::string::npos) << forced.out;
+  const Finished wrong = run_program("inferno", "--version", "", "INFERNO_FORCE_ISA=avx3");
+  EXPECT_EQ(wrong.exit_code, 0);
+  EXPECT_NE(wrong.out.find("\ninstruction set: INFERNO_FORCE_ISA: expected one of "), std::string::npos)
+      << wrong.out;
 }
 
 TEST(Executable, WithoutACommandTheHelpIsOnStderr) {
