@@ -218,10 +218,7 @@ Result<int> run(const Options& options) {
     write_stderr("\n" + metrics_block(run, options.metrics == "full"));
   }
   if (tells(options) && !options.metrics_csv.empty()) say_written(options.metrics_csv);
-  if (!options.json && generated.finish_reason == engine::FinishReason::kContext) {
-    warn(fmt::format("the text ends here because prompt and text fill the model's context of {} tokens",
-                     loaded.model->config().context_length));
-  }
+  if (!options.json) warn_of_full_context(loaded, generated);
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;

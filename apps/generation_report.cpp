@@ -104,11 +104,20 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
   if (const auto ceilings = backend.measure_ceilings()) {
     const double peak = ceilings->read(backend.info().threads);
     if (peak > 0) bandwidth.peak_gb_per_s = peak;
+    // Of more threads than processors there is no figure.
+    const auto measured = static_cast<unsigned>(ceilings->read_gb_per_s.size());
+    bandwidth.threads = std::min(bandwidth.threads, std::max(1u, measured));
     bandwidth.steady = ceilings->steady();
   } else {
     warn(ceilings.error().message);
   }
   return bandwidth;
+}
+
+void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated) {
+  if (generated.finish_reason != engine::FinishReason::kContext) return;
+  warn(fmt::format("the text ends here because prompt and text fill the model's context of {} tokens",
+                   loaded.model->config().context_length));
 }
 
 std::string metrics_block(const GenerationRun& run, bool with_passes) {

@@ -16,8 +16,8 @@ struct Bandwidth {
   double bytes_per_token = 0;           // weights, cache and activations, each once
   double gb_per_s = 0;                  // those over the time of decode
   std::optional<double> peak_gb_per_s;  // measured on the spot, with the threads of the backend; or unknown
-  unsigned threads = 1;
-  bool steady = true;  // false: the peak was measured while the machine was busy
+  unsigned threads = 1;                 // that the peak is of
+  bool steady = true;                   // false: the peak was measured while the machine was busy
 };
 
 // nullopt without a decode pass. Asks for the machine's ceilings, which the first time takes about a second,
@@ -34,6 +34,9 @@ struct GenerationRun {
   const metrics::Metrics& metrics;
   const std::optional<Bandwidth>& bandwidth;
 };
+
+// Says so where the model's context has ended the text.
+void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated);
 
 // "metrics:" and a line for each figure, values below each other: what ran, how long that took, and
 // "bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that one thread can read from memory".

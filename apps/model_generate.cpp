@@ -47,6 +47,7 @@ Result<int> run(const Options& options) {
   metrics.print_summary();
   write_stdout(fmt::format("\ngenerated tokens ({}): [{}]\ngenerated text: {}\n", generated.ids.size(),
                            join(generated.ids, ", "), quote(text)));
+  warn_of_full_context(loaded, generated);
   const int written = finish_stdout();
   if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
   return signal_exit_code() != 0 ? signal_exit_code() : written;

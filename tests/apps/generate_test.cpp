@@ -239,6 +239,8 @@ TEST(GenerateCommand, MoreThreadsThanProcessorsAreWarnedOf) {
   EXPECT_EQ(many.exit_code, 0);
   EXPECT_TRUE(many.err.starts_with("warning: --threads 1024: this process may use ")) << many.err;
   EXPECT_EQ(generate("-n 2 --threads 1 --metrics none").err, "");
+  const std::string peak = generate("-n 2 --threads 1024").err;
+  EXPECT_FALSE(contains(peak, "1024 threads can read from memory")) << peak;
 }
 
 TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {

@@ -68,6 +68,15 @@ TEST_F(ModelGenerate, NothingToGenerateIsEmDashes) {
       << finished.out;
 }
 
+TEST_F(ModelGenerate, AFullContextIsSaid) {
+  std::string prompt;
+  for (int i = 0; i < 508; ++i) prompt += "dog ";
+  const Finished finished = run("'" + prompt + "' 100");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err,
+            "warning: the text ends here because prompt and text fill the model's context of 512 tokens\n");
+}
+
 TEST_F(ModelGenerate, QuotesAsTheSeedDoes) {
   const Finished finished = run("\"$(printf 'a \"b\"\\n\\tc\\033')\" 1");
   EXPECT_TRUE(finished.out.starts_with("prompt: \"a \\\"b\\\"\\n\\tc\\u{1b}\"\n")) << finished.out;
