@@ -117,7 +117,43 @@ struct Avx512Vector {
   static void store_i8(int8_t* p, I x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
   }
-  static void store_bytes(uint8_t* p, I x) { _mm512_storeu_si512(p, x); }
+  // 32 bytes of each of 16 rows, `stride` bytes apart: x[i] has bytes 4 i .. 4 i + 3 of all.
+  static void transpose_quads(const uint8_t* rows, int64_t stride, I (&x)[8]) {
+    I a[8];
+    I b[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; ++r) {
+      const auto row = [&](int64_t i) {
+        return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows + i * stride));
+      };
+      a[r] = _mm512_inserti64x4(_mm512_castsi256_si512(row(r)), row(r + 8), 1);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < 8; r += 2) {
+      b[r] = _mm512_unpacklo_epi32(a[r], a[r + 1]);
+      b[r + 1] = _mm512_unpackhi_epi32(a[r], a[r + 1]);
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < 8; r += 4) {
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        a[r + 2 * i] = _mm512_unpacklo_epi64(b[r + i], b[r + i + 2]);
+        a[r + 2 * i + 1] = _mm512_unpackhi_epi64(b[r + i], b[r + i + 2]);
+      }
+    }
+    // Each quarter of a[i] has vector i, or i + 4, of rows 0 to 3 or 8 to 11; of a[i + 4], of the four rows
+    // after them.
+    const I low = _mm512_set_epi64(13, 12, 5, 4, 9, 8, 1, 0);
+    const I high = _mm512_set_epi64(15, 14, 7, 6, 11, 10, 3, 2);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      x[i] = _mm512_permutex2var_epi64(a[i], low, a[i + 4]);
+      x[i + 4] = _mm512_permutex2var_epi64(a[i], high, a[i + 4]);
+    }
+  }
+  static void store_bytes(uint8_t* p, I x) {
+    _mm512_storeu_si512(p, x);
+  }
   template <int kShift, int kMask>
   static I byte_field(I x) {
     if constexpr (kShift > 0) x = _mm512_srli_epi16(x, kShift);
@@ -152,7 +188,9 @@ struct Avx512Vector {
   static F from_bf16(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
   }
-  static __mmask16 mask(int64_t n) { return static_cast<__mmask16>((1u << n) - 1u); }
+  static __mmask16 mask(int64_t n) {
+    return static_cast<__mmask16>((1u << n) - 1u);
+  }
 };
 
 }  // namespace
