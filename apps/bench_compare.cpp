@@ -1,5 +1,5 @@
-// inferno bench compare A.json B.json: medians, quartiles, verdicts; exit code 1 on a regression or a figure
-// missing.
+// inferno bench compare A.json B.json: medians, quartiles, verdicts; exit code 1 on a regression, a figure
+// that is undecided or one that is missing.
 #include <charconv>
 #include <memory>
 

@@ -123,9 +123,11 @@ std::optional<std::string> ceilings_cache_path() {
 std::optional<Ceilings> load_ceilings(const std::string& path, const CeilingsKey& key) {
   if (key.boot_id.empty()) return std::nullopt;
   const Json entries = read_entries(path);
-  const auto found = std::find_if(entries.begin(), entries.end(),
-                                  [&](const Json& entry) { return member(entry, "key") == key_json(key); });
-  return found == entries.end() ? std::nullopt : parse_ceilings(member(*found, "ceilings"), key.threads);
+  for (const Json& entry : entries) {
+    if (member(entry, "key") != key_json(key)) continue;
+    if (auto ceilings = parse_ceilings(member(entry, "ceilings"), key.threads)) return ceilings;
+  }
+  return std::nullopt;
 }
 
 Status save_ceilings(const std::string& path, const CeilingsKey& key, const Ceilings& ceilings) {

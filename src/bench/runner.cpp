@@ -30,6 +30,11 @@ double seconds(Nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
+// "0.033", "1.4", "140": what matters, and never an exponent.
+std::string short_seconds(double s) {
+  return s < 10 ? fmt::format("{:.2g}", s) : fmt::format("{:.0f}", s);
+}
+
 std::chrono::nanoseconds to_ns(metrics::Seconds seconds) {
   return std::chrono::round<std::chrono::nanoseconds>(seconds);
 }
@@ -180,10 +185,14 @@ RowPlan Runner::plan(const Row& row) const {
             .trials = options_.trials,
             .run_s = kForever};
   }
-  // Ceilings stand before and after each trial.
-  const auto n_ceilings = static_cast<double>(row.rest.size()) * (options_.trials + 1);
-  const double left = kPlannedShare * (end() - row.begin_s) - n_ceilings * ceilings_s_;
+  const double left =
+      kPlannedShare * (end() - row.begin_s) - static_cast<double>(n_ceilings(row)) * ceilings_s_;
   return plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
+}
+
+// Ceilings stand before and after each trial.
+int64_t Runner::n_ceilings(const Row& row) const {
+  return std::ssize(row.rest) * (options_.trials + 1);
 }
 
 void Runner::run_row(const Row& row, ConfigResult& result) {
@@ -192,10 +201,13 @@ void Runner::run_row(const Row& row, ConfigResult& result) {
   result.peak_host_bytes = 0;
   if (const RowPlan plan = this->plan(row); !plan.fits) {
     result.note = fmt::format(
-        "not run: its prompt of {} and {} new tokens take about {:.2g} s at the speed so far, {:.2g} s of "
-        "--max-seconds are left for it",
-        result.prompt_tokens, std::min(result.max_new_tokens, kLeastNewTokens), plan.least_s,
-        std::max(plan.left_s, 0.0));
+        "not run: its prompt of {} and {} new tokens take about {} s at the speed so far, {} s of "
+        "--max-seconds are left for it{}",
+        result.prompt_tokens, std::min(result.max_new_tokens, kLeastNewTokens), short_seconds(plan.least_s),
+        short_seconds(std::max(plan.left_s, 0.0)),
+        ceilings_s_ == 0 ? ""
+                         : fmt::format(" beside {} measurements of the machine's ceilings, {} s each",
+                                       n_ceilings(row), short_seconds(ceilings_s_)));
   } else if (const Status ran = run_trials(row, result); !ran) {
     result.note = fmt::format("failed: {}", ran.error().message);
   } else {

@@ -75,6 +75,7 @@ class Runner {
   };
   // Of what the pace is by now.
   RowPlan plan(const Row& row) const;
+  int64_t n_ceilings(const Row& row) const;
   void run_row(const Row& row, ConfigResult& result);
   std::optional<backend::CeilingsNow> ceilings_now(ConfigResult& result);
   void note_peak_memory(ConfigResult& result);

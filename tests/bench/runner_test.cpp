@@ -190,6 +190,15 @@ TEST_F(RunnerTest, ARowThatCannotFitIsSaidAtOnceAndItsTimeGoesToTheOthers) {
   }
 }
 
+TEST_F(RunnerTest, WhatCeilingsTakeOfTheTimeIsSaidWhereARowDoesNotFit) {
+  const RunOptions options{
+      .warmup_runs = 0, .trials = 1, .use_kv_cache = false, .measures_ceilings = true, .max_seconds = 2};
+  const auto results = run({config(4, 12), config(400, 100)}, options);
+  EXPECT_NE(results[1].note.find("left for it beside 2 measurements of the machine's ceilings, "),
+            std::string::npos)
+      << results[1].note;
+}
+
 TEST_F(RunnerTest, EnoughTimeChangesNothing) {
   const auto results =
       run({config(4, 5), config(8, 3)}, {.warmup_runs = 2, .trials = 3, .max_seconds = 1000});

@@ -106,12 +106,20 @@ void for_parts(const kernels::AttentionParams& p, const Fn& fn) {
 }
 
 void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
-  // What a part is told of the next one changes nothing.
-  for_parts(p, [&](const kernels::AttentionPart& part) {
-    kernels::AttentionPart own = part;
-    own.next = &part;
+  for_parts(p, [&](const kernels::AttentionPart& part) { cpu.attention(part); });
+  // What a part is told of the next one, whatever that is, changes nothing. Others do not look at it.
+  if (!cpu.f16_in_tiles) return;
+  const int64_t n_outputs = p.cu_seqlens_q[p.n_seqs] * p.n_heads * p.kv.head_dim;
+  const std::vector<float> alone(p.y, p.y + n_outputs);
+  std::fill_n(p.y, n_outputs, -1.0f);
+  std::vector<kernels::AttentionPart> parts;
+  for_parts(p, [&](const kernels::AttentionPart& part) { parts.push_back(part); });
+  for (size_t i = 0; i < parts.size(); ++i) {
+    kernels::AttentionPart own = parts[i];
+    own.next = &parts[(i + 1) % parts.size()];
     cpu.attention(own);
-  });
+  }
+  EXPECT_TRUE(same_bits(alone, std::vector<float>(p.y, p.y + n_outputs))) << "other bits with a next part";
 }
 
 // The last chunk first, and chunks that no row sees too.
@@ -123,7 +131,11 @@ void attention_in_chunks(const CpuKernels& cpu, const kernels::AttentionParams& 
     Guarded<float> partials(n_chunks * size);
     for (part.chunk = n_chunks - 1; part.chunk >= 0; --part.chunk) {
       part.partial = partials.data() + part.chunk * size;
+      kernels::AttentionPart next = part;
+      next.chunk = part.chunk == 0 ? n_chunks - 1 : part.chunk - 1;
+      part.next = &next;
       cpu.attention(part);
+      part.next = nullptr;
     }
     part.partial = partials.data();
     cpu.merge_attention(part, n_chunks);

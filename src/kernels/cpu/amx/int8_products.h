@@ -100,7 +100,6 @@ struct TileProduct {
     shapes.set(2, Format::kGroup / 4, kTileLine);
     shapes.set(3, Format::kGroup / 4, kTileLine);
     use_tiles(shapes);
-    if constexpr (kIsBytes) _tile_loadd(3, &kOffsetTile, kTileLine);
     p.n == kRows ? multiply_sixteen(p) : multiply_many(p);
     _tile_release();
   }
@@ -145,6 +144,7 @@ struct TileProduct {
     auto* scales = reinterpret_cast<float*>(p.scratch + Whole::panel_bytes(p.k));
     float* totals = scales + nb * kRows;
     scale_columns(p, 0, 0, nb, scales, totals);
+    if constexpr (kIsBytes) _tile_loadd(3, &kOffsetTile, kTileLine);
     for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
       const uint8_t* at = p.panels + panel * stride;
       StreamsFetcher fetcher(panel + 1 == p.panel_end ? p.next : at + stride, stride, 1, nb);
