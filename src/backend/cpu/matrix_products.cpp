@@ -10,8 +10,10 @@ namespace reference = kernels::reference;
 
 // Weights below that a cache may keep from one token to the next: nothing to fetch.
 constexpr uint64_t kFetchedBytes = 256 * 1024;
-// Turns for each thread in a product: enough for one that comes late to be caught up with.
+// Turns for each thread in a product: enough for one that comes late to be caught up with. More where a turn
+// costs little beside its weights: what a thread waits for at the end of a loop is another's last turn.
 constexpr int64_t kTurnsPerThread = 8;
+constexpr int64_t kTurnsPerThreadOfFewRows = 32;
 // Where there are no panels, so many rows stand for one.
 constexpr int64_t kReferenceRows = 16;
 
@@ -36,12 +38,13 @@ const uint8_t* panel_at(const Weight& w, int64_t panel) {
 
 }  // namespace
 
-MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_threads)
+MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads)
     : products_(products), n_threads_(n_threads) {
+  const int64_t per_thread = n_rows <= kernels::kStreamedRows ? kTurnsPerThreadOfFewRows : kTurnsPerThread;
   int64_t count = 0;
   for (size_t i = 0; i < products.size(); ++i) {
     const int64_t n_panels = panels_of(*products[i].w);
-    const int64_t wanted = n_panels / (n_threads * kTurnsPerThread);
+    const int64_t wanted = n_panels / (n_threads * per_thread);
     panels_[i] = n_threads == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
     count += (n_panels + panels_[i] - 1) / std::max<int64_t>(1, panels_[i]);
     ends_[i] = count;

@@ -43,7 +43,7 @@ class MatrixProducts {
   static constexpr size_t kMaxProducts = 4;
   template <class Made>
   void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
-    const Turns turns(products, team_.n_threads());
+    const Turns turns(products, x.n, team_.n_threads());
     FetchTrial* trial = fetch_trial(products, x.n);
     const bool fetches = trial != nullptr && trial->fetches();
     const auto start = std::chrono::steady_clock::now();
@@ -74,7 +74,8 @@ class MatrixProducts {
   // every n_threads-th turn, goes through neighbouring panels of each, one stream through memory.
   class Turns {
    public:
-    Turns(std::span<const Product> products, int64_t n_threads);
+    // n_rows: of activations.
+    Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads);
 
     int64_t count() const { return ends_[products_.size() - 1]; }
     Place place_of(int64_t turn) const;
