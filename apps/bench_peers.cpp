@@ -40,7 +40,8 @@ Result<std::string> write_model(const std::string& spec_text, const TemporaryFol
     needed = total;
     stop = cancelled || needed > free;
   };
-  const auto written = model::write_synthetic(spec, path, {.progress = progress, .cancelled = &stop});
+  const auto written =
+      model::write_synthetic(spec, path, {.progress = progress, .cancelled = cancel_by(&stop)});
   bar.clear();
   if (cancelled) return make_error(ErrorCode::kCancelled, "interrupted");
   if (needed > free) {

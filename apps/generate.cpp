@@ -176,6 +176,7 @@ Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics&
 }
 
 Result<int> run(const Options& options) {
+  const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const Arguments arguments, understand(options));
   TRY(check_output_file(options.metrics_csv));
   TRY(check_sampling(options.sampling));
@@ -190,7 +191,6 @@ Result<int> run(const Options& options) {
         "probabilities: all logits count");
   }
   TRY(kv_type(options.model));
-  const std::atomic<bool>& cancelled = install_signal_flag();
   const auto start = std::chrono::steady_clock::now();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
   const std::chrono::duration<double, std::milli> load_time = std::chrono::steady_clock::now() - start;
@@ -214,7 +214,7 @@ Result<int> run(const Options& options) {
   const GenerationRun run{loaded, load_time.count(), request, generated, metrics, bandwidth};
   if (options.json) {
     write_json(run, serving);
-  } else if (tells(options)) {
+  } else if (tells(options) && !metrics.per_forward().empty()) {
     write_stderr("\n" + metrics_block(run, options.metrics == "full"));
   }
   if (tells(options) && !options.metrics_csv.empty()) say_written(options.metrics_csv);

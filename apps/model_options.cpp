@@ -171,6 +171,18 @@ Status check_repack_cache_argument(const ModelOptions& options, const std::strin
 
 namespace {
 
+bool signal_came() {
+  return signal_exit_code() != 0;
+}
+
+// What was made, unless a signal came meanwhile: then the command's work does not begin.
+template <class T>
+Result<T> unless_interrupted(Result<T> made) {
+  const bool failed = !made && made.error().code != ErrorCode::kCancelled;
+  if (failed || !signal_came()) return made;
+  return Error{ErrorCode::kCancelled, "interrupted while loading"};
+}
+
 // Rows that are no whole number of a type's blocks are stored in another, as quantizers do.
 void warn_of_other_type(const gguf::File& file, const std::string& path) {
   const auto spec = model::parse_synthetic(path);
@@ -193,8 +205,10 @@ Result<gguf::File> open_model(const std::string& path) {
   if (path.empty()) return gguf::File::from_memory(demo::model_bytes(), demo::kModelName);
   TRY(check_model_name(path));
   ProgressBar bar;
-  TRY_ASSIGN(gguf::File file, model::open_model(path, [&](std::string_view what, uint64_t done,
-                                                          uint64_t total) { bar.show(what, done, total); }));
+  const auto progress = [&](std::string_view what, uint64_t done, uint64_t total) {
+    bar.show(what, done, total);
+  };
+  TRY_ASSIGN(gguf::File file, unless_interrupted(model::open_model(path, progress, signal_came)));
   bar.clear();
   if (model::is_synthetic(path)) warn_of_other_type(file, path);
   return file;
@@ -207,12 +221,13 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   ProgressBar bar;
   model::LoadOptions load;
   TRY_ASSIGN(load.repack_cache, repack_cache_folder(options));
-  load.cancelled = [] { return signal_exit_code() != 0; };
+  load.cancelled = signal_came;
   load.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); };
   if (options.check_tensors) {
     load.tensor_check = *options.check_tensors ? model::TensorCheck::kStrict : model::TensorCheck::kNone;
   }
-  TRY_ASSIGN(model::LoadedModel loaded, model::load_from_gguf(std::move(file), std::move(backend), load));
+  TRY_ASSIGN(model::LoadedModel loaded,
+             unless_interrupted(model::load_from_gguf(std::move(file), std::move(backend), load)));
   bar.clear();
   for (const std::string& warning : loaded.warnings) warn(warning);
   const backend::Weight& head = loaded.model->weights().output;

@@ -55,7 +55,8 @@ Status check_repack_cache_argument(const ModelOptions& options, const std::strin
 // Opens what model::open_model() does, or the embedded demo model when `path` is empty; a bar on stderr, when
 // that is a terminal, while a synthetic model is made.
 Result<gguf::File> open_model(const std::string& path);
-// Opens and loads the model; a bar on stderr when that is a terminal.
+// Opens and loads the model; a bar on stderr when that is a terminal. kCancelled once a signal came
+// (signals.h), as while opening.
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options);
 // Of a file that open_model() gave.
 Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options);

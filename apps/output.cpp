@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "apps/signals.h"
 #include "base/environment.h"
 #include "base/text.h"
 
@@ -40,6 +41,10 @@ int exit_code(ErrorCode code) {
 }
 
 int fail(const Error& error) {
+  if (error.code == ErrorCode::kCancelled && signal_exit_code() != 0) {
+    warn(error.message);
+    return signal_exit_code();
+  }
   const std::string line = styled("error:", "1;31", true) + " " + for_terminal(error.message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
   return exit_code(error.code);

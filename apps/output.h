@@ -11,7 +11,8 @@ namespace inferno::apps {
 // 2 for usage and absent backends, else 1.
 int exit_code(ErrorCode code);
 
-// "error: …" on stderr, in red on a terminal. Returns the exit code.
+// "error: …" on stderr, in red on a terminal; of work that a signal cancelled, "warning: …". Returns the
+// exit code.
 int fail(const Error& error);
 void warn(std::string_view message);
 

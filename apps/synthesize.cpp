@@ -38,7 +38,7 @@ Result<int> run(const Options& options) {
   const Result<uint64_t> bytes = model::write_synthetic(
       spec, options.output,
       {.progress = [&](std::string_view what, uint64_t done, uint64_t total) { bar.show(what, done, total); },
-       .cancelled = &cancelled});
+       .cancelled = cancel_by(&cancelled)});
   bar.clear();
   if (!bytes) return not_written(options.output, bytes.error());
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -94,12 +94,14 @@ Span scan(const Tensor& tensor) {
 
 }  // namespace
 
-std::vector<NotFinite> find_not_finite(const gguf::File& file, const ProgressFn& progress) {
+Result<std::vector<NotFinite>> find_not_finite(const gguf::File& file, const ProgressFn& progress,
+                                               const CancelFn& cancelled) {
   uint64_t total = 0;
   uint64_t done = 0;
   for (const gguf::TensorInfo& info : file.tensors()) total += info.tensor.bytes();
   std::vector<NotFinite> all;
   for (const gguf::TensorInfo& info : file.tensors()) {
+    if (cancelled && cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
     if (traits(info.tensor.dtype).is_weight) {
       const Span found = scan(info.tensor);
       if (found.count > 0) all.push_back({&info, found.first, found.count});
@@ -118,8 +120,8 @@ std::string describe(const gguf::File& file, const NotFinite& found) {
       found.info->tensor.n_elements(), found.first);
 }
 
-Status check_tensors(const gguf::File& file, const ProgressFn& progress) {
-  const std::vector<NotFinite> found = find_not_finite(file, progress);
+Status check_tensors(const gguf::File& file, const ProgressFn& progress, const CancelFn& cancelled) {
+  TRY_ASSIGN(const std::vector<NotFinite> found, find_not_finite(file, progress, cancelled));
   if (found.empty()) return {};
   return Error{ErrorCode::kInvalidFile, describe(file, found.front())};
 }

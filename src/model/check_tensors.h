@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -19,13 +20,14 @@ struct NotFinite {
 };
 
 // Reads all weights, at about the speed of memory: of quantized blocks only the scales, which decide.
-// In file order.
-std::vector<NotFinite> find_not_finite(const gguf::File& file, const ProgressFn& progress = {});
+// In file order. kCancelled when `cancelled` says so, which is asked before each tensor.
+Result<std::vector<NotFinite>> find_not_finite(const gguf::File& file, const ProgressFn& progress = {},
+                                               const CancelFn& cancelled = {});
 
 // "FILE: tensor NAME (data at byte N): expected finite numbers, found …"
 std::string describe(const gguf::File& file, const NotFinite& found);
 
-// kInvalidFile with the first that is found.
-Status check_tensors(const gguf::File& file, const ProgressFn& progress = {});
+// kInvalidFile with the first that is found; kCancelled.
+Status check_tensors(const gguf::File& file, const ProgressFn& progress = {}, const CancelFn& cancelled = {});
 
 }  // namespace inferno::model

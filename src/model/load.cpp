@@ -21,7 +21,7 @@ Status check(const gguf::File& file, const LoadOptions& options, backend::Repack
     case TensorCheck::kNone:
       return {};
     case TensorCheck::kStrict:
-      TRY(check_tensors(file, options.progress));
+      TRY(check_tensors(file, options.progress, options.cancelled));
       if (cache != nullptr) cache->set_weights_are_finite();
       return {};
     case TensorCheck::kAuto:
@@ -29,7 +29,7 @@ Status check(const gguf::File& file, const LoadOptions& options, backend::Repack
   }
   if (file.file_bytes() >= kCheckedBytes || is_synthetic(file.path())) return {};
   if (cache != nullptr && cache->weights_are_finite()) return {};
-  const std::vector<NotFinite> found = find_not_finite(file, options.progress);
+  TRY_ASSIGN(const std::vector<NotFinite> found, find_not_finite(file, options.progress, options.cancelled));
   if (found.empty()) {
     if (cache != nullptr) cache->set_weights_are_finite();
     return {};
@@ -70,10 +70,11 @@ std::optional<RepackCacheUse> use_of(const backend::RepackCache& cache, bool had
 
 }  // namespace
 
-Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress) {
+Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress,
+                              const CancelFn& cancelled) {
   if (!is_synthetic(path)) return gguf::File::open(path);
   TRY_ASSIGN(const SyntheticSpec spec, parse_synthetic(path));
-  return synthesize(spec, {.progress = progress});
+  return synthesize(spec, {.progress = progress, .cancelled = cancelled});
 }
 
 Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Backend> backend,
@@ -86,7 +87,8 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
       open_repack_cache(options.repack_cache, file, *backend, loaded.warnings);
   TRY(check(file, options, cache.get(), loaded.warnings));
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
-  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get()));
+  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get(),
+                                       options.cancelled));
   TRY_ASSIGN(loaded.tokenizer, tokenizer.get());
   if (cache != nullptr) {
     const bool had_news = cache->has_news();
@@ -98,7 +100,7 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
 
 Result<LoadedModel> load_from_gguf_path(const std::string& path, std::shared_ptr<backend::Backend> backend,
                                         const LoadOptions& options) {
-  TRY_ASSIGN(gguf::File file, open_model(path, options.progress));
+  TRY_ASSIGN(gguf::File file, open_model(path, options.progress, options.cancelled));
   return load_from_gguf(std::move(file), std::move(backend), options);
 }
 

@@ -29,12 +29,15 @@ struct LoadOptions {
   // The folder of repack caches (repack.h), or empty: none. What speaks against one is a warning.
   std::string repack_cache;
   ProgressFn progress;
-  CancelFn cancelled;  // gives up writing the repack cache
+  // Asked before each tensor: the load ends with kCancelled. Once all are there it gives up writing the
+  // repack cache, no more.
+  CancelFn cancelled;
 };
 
 // What a model's path names: a .gguf file, or "synthetic:PRESET[:TYPE[:SEED]]" (synthetic.h), which is made
-// in memory.
-Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress = {});
+// in memory unless `cancelled` (kCancelled).
+Result<gguf::File> open_model(const std::string& path, const ProgressFn& progress = {},
+                              const CancelFn& cancelled = {});
 
 // The repack cache that a load took weights from or left behind.
 struct RepackCacheUse {

@@ -24,9 +24,11 @@ struct Logits {
 
 class Model {
  public:
+  // kCancelled when `cancelled` says so, which is asked before each tensor.
   static Result<std::unique_ptr<Model>> load(gguf::File file, std::shared_ptr<backend::Backend> backend,
                                              const ProgressFn& progress = {},
-                                             backend::RepackCache* cache = nullptr);
+                                             backend::RepackCache* cache = nullptr,
+                                             const CancelFn& cancelled = {});
 
   // Runs the batch through all layers; keys and values of its positions are added to the cache. At most
   // max_batch() tokens. Errors: kResource when activations cannot be allocated; kCancelled when `cancelled`

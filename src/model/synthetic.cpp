@@ -179,7 +179,7 @@ class Synthesis {
   Status make(const DrawFn& draw, const DTypeTraits& type, uint64_t first_element, std::span<std::byte> out) {
     constexpr size_t kPieceElements = size_t{1} << 16;
     static_assert(kPieceElements % kSuperBlock == 0);
-    if (options_.cancelled != nullptr && options_.cancelled->load(std::memory_order_relaxed)) {
+    if (options_.cancelled && options_.cancelled()) {
       return Error{ErrorCode::kCancelled, "cancelled"};
     }
     const size_t piece_blocks = kPieceElements / type.block_elems;

@@ -4,12 +4,12 @@
 // variance 1.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -36,7 +36,7 @@ std::string synthetic_path(const SyntheticSpec& spec);
 struct SynthesizeOptions {
   size_t n_threads = 0;  // 0: one per CPU; the weights are the same with any
   ProgressFn progress;   // in bytes
-  const std::atomic<bool>* cancelled = nullptr;
+  CancelFn cancelled;    // asked before each piece
 };
 
 // The model in memory, of which it takes as much as its file is large. kResource, before anything is made,

@@ -18,8 +18,8 @@ using backend::WeightUse;
 class Loader {
  public:
   Loader(const gguf::File& file, backend::Backend& backend, const ProgressFn& progress,
-         backend::RepackCache* cache)
-      : file_(file), backend_(backend), progress_(progress), cache_(cache) {
+         backend::RepackCache* cache, const CancelFn& cancelled)
+      : file_(file), backend_(backend), progress_(progress), cache_(cache), cancelled_(cancelled) {
     for (const gguf::TensorInfo& info : file.tensors()) total_bytes_ += info.tensor.bytes();
     const gguf::TensorInfo* untied = file.find_tensor("output.weight");
     const gguf::TensorInfo* head = untied != nullptr ? untied : file.find_tensor("token_embd.weight");
@@ -96,6 +96,7 @@ class Loader {
 
  private:
   Result<Weight> take(const std::string& name, std::initializer_list<int64_t> shape, WeightUse use) {
+    if (cancelled_ && cancelled_()) return Error{ErrorCode::kCancelled, "cancelled"};
     TRY_ASSIGN(const Tensor tensor, find(name, shape));
     TRY_ASSIGN(Weight weight, cache_ == nullptr ? backend_.load_weight(tensor, use)
                                                 : backend_.load_weight_cached(tensor, use, name, *cache_));
@@ -109,6 +110,7 @@ class Loader {
   backend::Backend& backend_;
   const ProgressFn& progress_;
   backend::RepackCache* cache_;
+  const CancelFn& cancelled_;
   std::unordered_set<std::string_view> taken_;
   uint64_t total_bytes_ = 0;
   uint64_t screen_bytes_ = 0;
@@ -178,9 +180,10 @@ uint64_t Weights::bytes() const {
 }
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
-                             const ProgressFn& progress, backend::RepackCache* cache) {
+                             const ProgressFn& progress, backend::RepackCache* cache,
+                             const CancelFn& cancelled) {
   const telemetry::ScopedCounter counter("model::LoadWeights");
-  Loader loader(file, backend, progress, cache);
+  Loader loader(file, backend, progress, cache, cancelled);
   TRY(loader.check_memory());
   Weights weights;
   const bool tied = !loader.has("output.weight");

@@ -5,6 +5,7 @@
 
 #include "backend/args.h"
 #include "backend/backend.h"
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -43,8 +44,10 @@ struct Weights {
 
 // Takes every tensor of the file into the backend; refuses one that is missing, left over, of another shape
 // than the config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes. Asks
-// `cache`, if there is one, for what the backend made of them in an earlier run.
+// `cache`, if there is one, for what the backend made of them in an earlier run. kCancelled when `cancelled`
+// says so, which is asked before each tensor.
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
-                             const ProgressFn& progress, backend::RepackCache* cache = nullptr);
+                             const ProgressFn& progress, backend::RepackCache* cache = nullptr,
+                             const CancelFn& cancelled = {});
 
 }  // namespace inferno::model

@@ -29,6 +29,17 @@ TEST(Signals, TheFirstEndsCleanlyWithTextAndMetrics) {
   }
 }
 
+// More than a second of work until the first token, and a line before it.
+TEST(Signals, WhileLoadingTheRunEndsWithASentence) {
+  RunningProgram program("inferno", "generate synthetic:qwen3-0.6b:q8_0 Once 5 --top-k 4 2>&1");
+  ASSERT_NE(program.read_some(), "");
+  program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130) << finished.out;
+  EXPECT_FALSE(finished.killed);
+  EXPECT_TRUE(finished.out.ends_with("\nwarning: interrupted while loading\n")) << finished.out;
+}
+
 TEST(Signals, TheSecondEndsAtOnce) {
   // More JSON than the pipe holds: only a signal ends the program that waits for a reader.
   std::string arguments = "generate --json -n 1 --prompt-ids 4000";

@@ -69,7 +69,7 @@ TEST(CheckTensors, ScalesDecideAsTheElementsThemselvesDo) {
     const std::vector<std::byte> image = writer.bytes();
     const auto file = gguf::File::from_memory(image, "random.gguf");
     ASSERT_TRUE(file.ok()) << file.error().message;
-    const std::vector<model::NotFinite> found = model::find_not_finite(*file);
+    const std::vector<model::NotFinite> found = model::find_not_finite(*file).value();
     ASSERT_EQ(found.empty(), count == 0);
     EXPECT_GT(count, 0) << "random bytes should hold a NaN or infinity";
     if (found.empty()) continue;

@@ -18,6 +18,21 @@ TEST(Model, AWideModelTakesFewerRowsAtOnce) {
   EXPECT_GT(wide.model->max_batch(), 200);
 }
 
+TEST(Model, ALoadIsCancelledBetweenTensors) {
+  const auto bytes = test::TinyModel({}).bytes();
+  auto file = gguf::File::from_memory(bytes, "tiny.gguf");
+  ASSERT_TRUE(file.ok());
+  int asked = 0;
+  const auto loaded = model::load_from_gguf(
+      std::move(*file), *backend::create_backend("scalar"),
+      {.tensor_check = model::TensorCheck::kNone, .repack_cache = "", .progress = {}, .cancelled = [&] {
+         return ++asked == 3;
+       }});
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(Model, AForwardIsCancelledBetweenLayers) {
   const auto bytes = test::TinyModel({}).bytes();
   const model::LoadedModel loaded = test::load_bytes(bytes);

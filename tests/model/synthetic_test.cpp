@@ -166,9 +166,9 @@ TEST(Synthetic, IsReportedAsItGrowsAndCanBeCancelled) {
        }});
   EXPECT_EQ(last, all);
   EXPECT_GT(all, 0u);
-  const std::atomic<bool> cancelled = true;
+  const CancelFn cancelled = [] { return true; };
   const auto folder = scratch_dir("synthetic_cancelled");
-  const auto written = model::write_synthetic(spec, (folder / "x.gguf").string(), {.cancelled = &cancelled});
+  const auto written = model::write_synthetic(spec, (folder / "x.gguf").string(), {.cancelled = cancelled});
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().code, ErrorCode::kCancelled);
   EXPECT_TRUE(std::filesystem::is_empty(folder));
