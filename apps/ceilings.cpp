@@ -7,6 +7,7 @@
 
 #include "apps/ceilings_text.h"
 #include "apps/commands.h"
+#include "apps/measured_ceilings.h"
 #include "apps/output.h"
 #include "backend/ceilings_cache.h"
 #include "backend/cpu_isa.h"
@@ -36,7 +37,8 @@ std::string json(const Ceilings& ceilings, const CpuTopology& topology, const ba
 int run_ceilings(const Options& options) {
   const auto isa = backend::chosen_isa();
   if (!isa) return fail(isa.error());
-  const auto ceilings = backend::measure_cpu_ceilings({.fresh = options.fresh});
+  const auto ceilings = measured_ceilings(
+      options.fresh, [&] { return backend::measure_cpu_ceilings({.fresh = options.fresh}); });
   if (!ceilings) return fail(ceilings.error());
   const CpuTopology topology = cpu_topology();
   write_stdout(options.json ? json(*ceilings, topology, **isa)

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "apps/measured_ceilings.h"
 #include "apps/output.h"
 #include "apps/table.h"
 #include "base/text.h"
@@ -57,19 +58,26 @@ std::vector<Row> rows_of_what_ran(const GenerationRun& run) {
   return rows;
 }
 
+// Up to four lines, each short enough for a terminal.
 std::string bandwidth_text(const std::optional<Bandwidth>& bandwidth) {
   if (!bandwidth) return "—";
   std::string text =
       fmt::format("{}, read at {:.3f} GB/s", human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)),
                   bandwidth->gb_per_s);
   if (const auto peak = bandwidth->peak_gb_per_s) {
-    text +=
-        fmt::format(": {:.1f} % of the {:.1f} GB/s that {} can read from memory{}{}",
-                    100.0 * bandwidth->gb_per_s / *peak, *peak, threads_text(bandwidth->threads),
-                    bandwidth->steady ? "" : " (measured on a busy machine; anew: inferno ceilings --fresh)",
-                    bandwidth->gb_per_s > *peak ? ", so the caches hold much of it" : "");
+    text += fmt::format(":\n{:.1f} % of the {:.1f} GB/s that {} can read from memory",
+                        100.0 * bandwidth->gb_per_s / *peak, *peak, threads_text(bandwidth->threads));
+    if (bandwidth->gb_per_s > *peak) text += ",\nso the caches hold much of it";
+    if (!bandwidth->steady) text += "\n(measured on a busy machine; anew: inferno ceilings --fresh)";
   }
   return text;
+}
+
+// Further lines begin below the first.
+std::string indented(const std::string& text, size_t columns) {
+  std::string result;
+  for (const char c : text) result += c == '\n' ? "\n" + std::string(columns, ' ') : std::string(1, c);
+  return result;
 }
 
 // Of tokens guessed ahead (--speculative).
@@ -101,7 +109,7 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
                       .threads = backend.info().threads,
                       .steady = true};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
-  if (const auto ceilings = backend.measure_ceilings()) {
+  if (const auto ceilings = measured_ceilings(false, [&] { return backend.measure_ceilings(); })) {
     const double peak = ceilings->read(backend.info().threads);
     if (peak > 0) bandwidth.peak_gb_per_s = peak;
     // Of more threads than processors there is no figure.
@@ -132,7 +140,8 @@ std::string metrics_block(const GenerationRun& run, bool with_passes) {
   for (const Row& row : rows) width = std::max(width, row.name.size());
   std::string text = "metrics:\n";
   for (const Row& row : rows)
-    text += fmt::format(" {} {}\n", padded(row.name + ":", width + 1, Align::kLeft), row.value);
+    text += fmt::format(" {} {}\n", padded(row.name + ":", width + 1, Align::kLeft),
+                        indented(row.value, width + 3));
   return text;
 }
 

@@ -39,7 +39,8 @@ struct GenerationRun {
 void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated);
 
 // "metrics:" and a line for each figure, values below each other: what ran, how long that took, and
-// "bytes_per_token: 6.4 MB, read at 1.234 GB/s: 8.9 % of the 13.9 GB/s that one thread can read from memory".
+// "bytes_per_token: 6.4 MB, read at 1.234 GB/s:" and below "8.9 % of the 13.9 GB/s that one thread can read
+// from memory".
 // with_passes adds a line for each forward pass.
 std::string metrics_block(const GenerationRun& run, bool with_passes);
 

@@ -193,6 +193,12 @@ std::vector<const CpuIsa*> isas_to_measure(const CpuIsa& chosen) {
   return isas;
 }
 
+CeilingsKey key_of(const std::vector<const CpuIsa*>& isas, const CpuTopology& topology) {
+  CeilingsKey key{topology.boot_id, topology.model, ceilings_build(), {}, topology.cpus, topology.threads};
+  for (const CpuIsa* isa : isas) key.isas.emplace_back(isa->name);
+  return key;
+}
+
 }  // namespace
 
 Result<bool> wants_fresh_ceilings() {
@@ -219,8 +225,7 @@ Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
   TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
   const std::vector<const CpuIsa*> isas = isas_to_measure(*chosen);
   const CpuTopology topology = cpu_topology();
-  CeilingsKey key{topology.boot_id, topology.model, ceilings_build(), {}, topology.cpus, topology.threads};
-  for (const CpuIsa* isa : isas) key.isas.emplace_back(isa->name);
+  const CeilingsKey key = key_of(isas, topology);
   const auto path = ceilings_cache_path();
   if (path && !options.fresh && !wants_fresh) {
     if (auto ceilings = load_ceilings(*path, key)) return std::move(*ceilings);
@@ -235,6 +240,12 @@ Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
     }
   }
   return ceilings;
+}
+
+bool has_cached_cpu_ceilings() {
+  const auto chosen = chosen_isa();
+  const auto path = ceilings_cache_path();
+  return chosen && path && load_ceilings(*path, key_of(isas_to_measure(**chosen), cpu_topology()));
 }
 
 Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics,

@@ -161,7 +161,7 @@ TEST(GenerateCommand, MetricsAreOnStderr) {
                            "\n backend:                  parallel, ", "\n load_ms:                  ",
                            "\n prompt_tokens_per_second: ", " (4 tokens)\n time_to_first_token_ms:   ",
                            "\n decode_tokens_per_second: ", "\n per_forward_ms:           min ",
-                           "(n=3)\n bytes_per_token:          ", " GB/s: "}) {
+                           "(n=3)\n bytes_per_token:          ", " GB/s:\n                           "}) {
     EXPECT_TRUE(contains(summary.err, part)) << part << "\nis not in\n" << summary.err;
   }
   EXPECT_FALSE(contains(summary.err, "forward 1:"));

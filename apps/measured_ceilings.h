@@ -1,0 +1,16 @@
+// Measuring the machine's ceilings in sight of a user.
+#pragma once
+
+#include <functional>
+
+#include "backend/backend.h"
+#include "base/result.h"
+
+namespace inferno::apps {
+
+// What `measure` gives: measure_cpu_ceilings(), or a backend's measure_ceilings(). Where that takes seconds,
+// a line on stderr says so meanwhile, when that is a terminal; a warning when the figures could not be kept.
+Result<backend::Ceilings> measured_ceilings(bool fresh,
+                                            const std::function<Result<backend::Ceilings>()>& measure);
+
+}  // namespace inferno::apps
