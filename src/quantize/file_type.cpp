@@ -125,14 +125,24 @@ std::span<const FileType> file_types() {
 }
 
 Result<FileType> parse_file_type(std::string_view name) {
+  // As people type it: q4km, q4-k-m.
+  const auto letters = [](std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+      if (c != '_' && c != '-') result += c;
+    }
+    return result;
+  };
   std::vector<std::string_view> names, of_as_many_bits;
+  std::string_view nearest;
   for (const FileType& file_type : kFileTypes) {
     if (equals_ignoring_case(file_type.name, name)) return file_type;
     names.push_back(file_type.name);
+    if (equals_ignoring_case(letters(file_type.name), letters(name))) nearest = file_type.name;
     // IQ4_XS is not what somebody means who asks for IQ2_XS.
     if (bits(file_type.name) == bits(name)) of_as_many_bits.push_back(file_type.name);
   }
-  const std::string_view nearest = nearest_name(name, of_as_many_bits);
+  if (nearest.empty()) nearest = nearest_name(name, of_as_many_bits);
   return make_error(ErrorCode::kInvalidArgument, "cannot write {}: expected one of {}{}", quote(name),
                     join(names, ", "), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }

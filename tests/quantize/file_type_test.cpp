@@ -87,6 +87,8 @@ TEST(FileType, WhatIsNoMatrixIsF32) {
 TEST(FileType, NamesAreReadInAnyCaseAndTheNearestIsTold) {
   EXPECT_EQ(quantize::parse_file_type("q4_k_m")->name, "Q4_K_M");
   EXPECT_EQ(quantize::parse_file_type("bf16")->id, 32u);
+  EXPECT_TRUE(quantize::parse_file_type("Q4KM").error().message.ends_with("; did you mean Q4_K_M?"));
+  EXPECT_TRUE(quantize::parse_file_type("q5-k-s").error().message.ends_with("; did you mean Q5_K_S?"));
   const auto unknown = quantize::parse_file_type("Q4_KM");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().code, ErrorCode::kInvalidArgument);
