@@ -41,4 +41,11 @@ Result<std::string> read_text(const std::string& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+Result<std::string> read_piped_text() {
+  TRY_ASSIGN(std::string text, read_standard_input());
+  if (text.ends_with('\n')) text.pop_back();
+  if (text.ends_with('\r')) text.pop_back();
+  return text;
+}
+
 }  // namespace inferno::apps

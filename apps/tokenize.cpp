@@ -43,6 +43,9 @@ std::string as_json(const tokenizer::Tokenizer& tokenizer, const std::vector<int
 
 Status tokenize(const TokenizeArguments& arguments) {
   std::string text = arguments.text;
+  if (text == "-") {
+    TRY_ASSIGN(text, read_piped_text());
+  }
   if (!arguments.text_file.empty()) {
     TRY_ASSIGN(text, read_text(arguments.text_file));
   }
@@ -71,7 +74,11 @@ Run setup_tokenize(Command command) {
                   "A GGUF file, its vocabulary is enough; or synthetic:PRESET[:TYPE]")
       .required()
       .value_name("");
-  const Option text = command.add_option("TEXT", arguments->text, "The text").value_name("");
+  const Option text =
+      command
+          .add_option("TEXT", arguments->text,
+                      "The text; - reads it from standard input, without the newline at its end")
+          .value_name("");
   const Option file =
       command.add_option("--file", arguments->text_file, "Read the text from this file; - is standard input")
           .value_name("FILE")
@@ -89,6 +96,11 @@ Run setup_tokenize(Command command) {
       "  echo -n Hello | inferno tokenize model.gguf --file - --json");
   return [arguments, text, file] {
     if (!text.is_given() && !file.is_given()) {
+      if (!names_a_model(arguments->model)) {
+        return fail(make_error(ErrorCode::kInvalidArgument,
+                               "expected MODEL and TEXT, found {} alone, which is no file{}",
+                               quote(arguments->model), what_models_are(arguments->model)));
+      }
       return fail({ErrorCode::kInvalidArgument, "no text: give it as TEXT or with --file"});
     }
     if (Status status = tokenize(*arguments); !status) return fail(status.error());

@@ -64,8 +64,18 @@ TEST_F(Tokenize, PrintsOneJsonObject) {
   EXPECT_EQ(object["text"], "<s> hello\uFFFD");
 }
 
+TEST_F(Tokenize, ADashIsStandardInputWithoutItsLastNewline) {
+  const std::string ids = tokenize("hello").out;
+  EXPECT_EQ(tokenize("-", "hello\n").out, ids);
+  EXPECT_EQ(tokenize("-", "hello").out, ids);
+  EXPECT_NE(tokenize("-", "hello\n\n").out, ids) << "one of them";
+}
+
 TEST_F(Tokenize, UsageErrorsAreTwoAndOthersOne) {
   EXPECT_EQ(tokenize("").exit_code, 2);
+  EXPECT_NE(
+      run_program("inferno", "tokenize Hello").err.find("expected MODEL and TEXT, found \"Hello\" alone"),
+      std::string::npos);
   EXPECT_EQ(tokenize("hello --file -").exit_code, 2);
   EXPECT_EQ(run_program("inferno", "tokenize").exit_code, 2);
   const Finished missing = run_program("inferno", "tokenize /nowhere.gguf hello");
