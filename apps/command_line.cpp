@@ -174,6 +174,7 @@ std::optional<int> Program::read(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return report_usage(*app_, error);
   }
+  point_to_help(full_name(*app_));
   return std::nullopt;
 }
 

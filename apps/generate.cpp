@@ -49,6 +49,13 @@ struct Arguments {
 
 // `first` is the first of the arguments if the demo model runs, else "".
 Result<int64_t> parse_count(const std::string& text, const std::string& first) {
+  if (names_a_model(text)) {
+    return make_error(
+        ErrorCode::kInvalidArgument,
+        "{} stands where N, the tokens to generate, is expected: the model comes first: [MODEL] "
+        "[PROMPT] [N]",
+        quote(text));
+  }
   if (const std::string complaint = whole_number().judge(text); !complaint.empty()) {
     return make_error(
         ErrorCode::kInvalidArgument,
@@ -73,7 +80,9 @@ Result<Arguments> understand(const Options& options) {
   }
   if (next != end) {
     return make_error(ErrorCode::kInvalidArgument,
-                      "{} is one argument too many; expected [MODEL] [PROMPT] [N]", quote(*next));
+                      "{} is one argument too many; expected [MODEL] [PROMPT] [N]; a prompt of several words "
+                      "stands in quotes",
+                      quote(*next));
   }
   // A word alone may be meant as a model.
   if (options.prompt_ids.empty() && is_one_word(first) && first != "-") {
@@ -82,7 +91,7 @@ Result<Arguments> understand(const Options& options) {
   }
   if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
   if (result.prompt == "-") {
-    TRY_ASSIGN(result.prompt, read_text("-"));
+    TRY_ASSIGN(result.prompt, read_piped_text());
   }
   return result;
 }

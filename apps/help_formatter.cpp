@@ -73,7 +73,7 @@ class HelpFormatter : public CLI::FormatterBase {
  public:
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode) const override {
     std::string help = app->get_description() + ".\n\n" + usage_line(*app, name);
-    help += help_section("Commands", command_rows(*app));
+    help += commands_section(*app);
     help += help_section("Arguments", option_rows(*app, true));
     help += help_section("Options", option_rows(*app, false));
     if (!app->get_footer().empty()) help += "\n" + app->get_footer() + "\n";
@@ -97,6 +97,10 @@ std::string usage_line(const CLI::App& app, const std::string& name) {
     line += option->get_required() ? " <" + argument + ">" : " [" + argument + "]";
   }
   return line + (commands_of(app).empty() ? " [options]\n" : " <command> [options]\n");
+}
+
+std::string commands_section(const CLI::App& app) {
+  return help_section("Commands", command_rows(app));
 }
 
 std::string help_section(const std::string& heading, const std::vector<HelpRow>& rows) {

@@ -6,6 +6,7 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -56,6 +57,11 @@ std::string environment_help() {
   return text;
 }
 
+// As other programs call it.
+bool means_generate(std::string_view word) {
+  return word == "run" || word == "chat";
+}
+
 int run_inferno(int argc, char** argv) {
   Program program("inferno", "LLM inference with every speed beside its ceiling");
   Command root = program.command();
@@ -77,12 +83,23 @@ int run_inferno(int argc, char** argv) {
     std::fputs(root.help().c_str(), stderr);
     return 2;
   }
+  // What people try who know other programs.
+  std::vector<char*> words(argv, argv + argc);
+  std::string help = "--help";
+  std::string version = "--version";
+  if (words[1] == std::string_view("-v") || words[1] == std::string_view("-V")) words[1] = version.data();
+  if (words[1] == std::string_view("help")) {
+    words.erase(words.begin() + 1);
+    words.push_back(help.data());
+  }
+  argv = words.data();
   // An unknown word in the place of the sub-command, before anything else is said about the rest.
   const auto is_command = [&](const auto& entry) { return argv[1] == entry.first.name(); };
   if (argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
-    const int code = fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}",
-                                     quote(argv[1]), root.suggestion(argv[1])));
-    std::fputs("`inferno --help` shows what there is\n", stderr);
+    const int code =
+        fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", quote(argv[1]),
+                        means_generate(argv[1]) ? "; did you mean generate?" : root.suggestion(argv[1])));
+    std::fputs(help_pointer("inferno").c_str(), stderr);
     return code;
   }
   if (const auto code = program.read(argc, argv)) return *code;

@@ -14,7 +14,8 @@
 namespace inferno::apps {
 namespace {
 
-int stdout_error = 0;  // the first errno of a failed write
+std::string command_to_help;  // or empty
+int stdout_error = 0;         // the first errno of a failed write
 
 // Bytes of the character that `text` begins with, 0 if that is not valid UTF-8.
 size_t utf8_length(std::string_view text) {
@@ -47,7 +48,18 @@ int fail(const Error& error) {
   }
   const std::string line = styled("error:", "1;31", true) + " " + for_terminal(error.message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
+  if (error.code == ErrorCode::kInvalidArgument && !command_to_help.empty()) {
+    std::fputs(help_pointer(command_to_help).c_str(), stderr);
+  }
   return exit_code(error.code);
+}
+
+void point_to_help(std::string command) {
+  command_to_help = std::move(command);
+}
+
+std::string help_pointer(std::string_view command) {
+  return fmt::format("`{} --help` shows what there is\n", command);
 }
 
 void warn(std::string_view message) {

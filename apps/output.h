@@ -12,8 +12,11 @@ namespace inferno::apps {
 int exit_code(ErrorCode code);
 
 // "error: …" on stderr, in red on a terminal; of work that a signal cancelled, "warning: …". Returns the
-// exit code.
+// exit code. A usage error is followed by where help is, once point_to_help() has named the command.
 int fail(const Error& error);
+// "inferno generate": whose arguments were understood, so that what is wrong with them is said later.
+void point_to_help(std::string command);
+std::string help_pointer(std::string_view command);
 void warn(std::string_view message);
 
 // Writes and flushes stdout; false once anything went wrong (a full disk, a closed pipe), so that the command

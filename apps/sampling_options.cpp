@@ -32,6 +32,10 @@ Status check_sampling(const sampling::SamplingParams& params) {
 }
 
 void warn_of_idle_options(const sampling::SamplingParams& params) {
+  if (params.temperature > 2) {
+    warn(fmt::format("-t {} makes the text all but random: -t is the temperature, threads are --threads",
+                     params.temperature));
+  }
   if (params.temperature > 0) return;
   const auto idle = [](const char* flag) {
     warn(fmt::format("{} changes nothing at temperature 0; add -t 1 to draw", flag));

@@ -1,6 +1,7 @@
 #include "apps/usage_error.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -19,6 +20,25 @@ const CLI::App& innermost(const CLI::App& app, std::string& command) {
   return parsed.empty() ? app : innermost(*parsed.front(), command);
 }
 
+bool has_option(const CLI::App& app, const std::string& name) {
+  return app.get_option_no_throw(name) != nullptr;
+}
+
+bool takes_a_text(const CLI::App& app) {
+  return has_option(app, "PROMPT") || has_option(app, "TEXT") || has_option(app, "prompt");
+}
+
+// Of options that other programs have for what is an argument here; or "".
+std::string argument_instead(const CLI::App& app, std::string_view word) {
+  const bool is_model = word == "-m" || word == "--model";
+  const bool is_prompt = word == "-p" || word == "--prompt";
+  if (is_model && has_option(app, "MODEL")) {
+    return has_option(app, "PROMPT") ? "; the model is the first argument, the prompt the second"
+                                     : "; the model is the first argument";
+  }
+  return is_prompt && has_option(app, "PROMPT") ? "; the prompt is the argument after the model" : "";
+}
+
 bool has_commands(const CLI::App& app) {
   return !app.get_subcommands([](const CLI::App*) { return true; }).empty();
 }
@@ -30,7 +50,15 @@ std::string unknown_word(const CLI::App& app, const std::string& command, const 
   if (has_commands(app)) {
     return fmt::format("{} is not a command of {}{}", quote(word), command, suggestion(app, word));
   }
-  return fmt::format("{} is one argument too many", quote(word));
+  if (has_option(app, "--repack-cache") && app.count("--repack-cache") > 0 &&
+      word.find('/') != std::string::npos) {
+    return fmt::format(
+        "{} is one argument too many; as the folder of --repack-cache it comes after \"=\": "
+        "--repack-cache={}",
+        quote(word), escaped(word, 4096));
+  }
+  return fmt::format("{} is one argument too many{}", quote(word),
+                     takes_a_text(app) ? "; a text of several words stands in quotes" : "");
 }
 
 // All options take one value and are given once; the library says so with the names of C++ types.
@@ -53,7 +81,15 @@ std::string sentence(const CLI::App& app, const std::string& command, const CLI:
 
 }  // namespace
 
+std::string full_name(const CLI::App& app) {
+  std::string command;
+  innermost(app, command);
+  return command;
+}
+
 std::string suggestion(const CLI::App& app, const std::string& word) {
+  const std::string spelled = word.substr(0, word.find('='));
+  if (std::string instead = argument_instead(app, spelled); !instead.empty()) return instead;
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -62,7 +98,11 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
     names.push_back(sub->get_name());
   }
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view nearest = nearest_name(word.substr(0, word.find('=')), views);
+  // The beginning of one name is meant as that one: --temp.
+  const auto begins = [&](std::string_view name) { return spelled.size() > 3 && name.starts_with(spelled); };
+  const bool is_beginning = std::count_if(views.begin(), views.end(), begins) == 1;
+  const std::string_view nearest =
+      is_beginning ? *std::find_if(views.begin(), views.end(), begins) : nearest_name(spelled, views);
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
 }
 
@@ -73,7 +113,10 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   const bool arguments_are_wrong =
       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr || !target.remaining().empty();
   if (arguments_are_wrong) std::fputs(usage_line(target, command).c_str(), stderr);
-  std::fputs(fmt::format("`{} --help` shows what there is\n", command).c_str(), stderr);
+  if (target.remaining().empty() && has_commands(target)) {
+    std::fputs(commands_section(target).c_str(), stderr);
+  }
+  std::fputs(help_pointer(command).c_str(), stderr);
   return code;
 }
 

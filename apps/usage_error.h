@@ -13,6 +13,9 @@ namespace inferno::apps {
 // "; did you mean --seed?" for an option or command of `app`, "" when none is near.
 std::string suggestion(const CLI::App& app, const std::string& word);
 
+// "inferno bench compare": the names of the command that was read and of those around it.
+std::string full_name(const CLI::App& app);
+
 // Says on stderr what is wrong and where help is. Returns the exit code.
 int report_usage(const CLI::App& app, const CLI::ParseError& error);
 

@@ -73,6 +73,7 @@ TEST(GenerateCommand, TellsTheTaleOfTheDemoModelFromAnyFolder) {
   EXPECT_EQ(text_of("'Once upon a time' 32"), kTale);
   EXPECT_EQ(text_of("'Once upon a time' 5 -n 32"), kTale) << "-n goes first";
   EXPECT_EQ(text_of("- 32", "Once upon a time"), kTale);
+  EXPECT_EQ(text_of("- 32", "Once upon a time\n"), kTale) << "as echo has it";
   EXPECT_EQ(text_of("--kv 'Once upon a time' 32"), kTale) << "--kv takes no value but with =";
   EXPECT_EQ(text_of("--kv=basic 'Once upon a time' 32"), kTale);
   EXPECT_EQ(text_of("--prompt-ids 542,495,258,420 32"), kTale);
@@ -112,6 +113,8 @@ TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   EXPECT_EQ(greedy.exit_code, 0);
   EXPECT_EQ(greedy.err, "warning: --top-k changes nothing at temperature 0; add -t 1 to draw\n");
   EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
+  EXPECT_EQ(generate("-n 2 -t 8 --metrics none").err,
+            "warning: -t 8 makes the text all but random: -t is the temperature, threads are --threads\n");
 }
 
 TEST(GenerateCommand, WhereThreadsAndMemoryLieChangesNoText) {
@@ -217,6 +220,15 @@ TEST(GenerateCommand, AWordThatBeginsAsAPathDoesIsAModel) {
   text_of("'/ two words' -n 1");
 }
 
+TEST(GenerateCommand, AModelThatIsNotThereGetsTheNearestName) {
+  const std::string model = demo_file();
+  const std::string folder = model.substr(0, model.rfind('/') + 1);
+  expect_refusal(generate(folder + "demmo.gguf hi 4"), 1, ": no such file; did you mean " + model + "?\n");
+  EXPECT_FALSE(contains(generate(folder + "entirely-else.gguf hi 4").err, "did you mean"));
+  expect_refusal(generate("Qwen/Qwen3-0.6B-GGUF hi 4"), 1,
+                 "Qwen/Qwen3-0.6B-GGUF: no such file; inferno does not download: README.md says where");
+}
+
 TEST(GenerateCommand, OneWordThatIsNoModelIsAPromptWithALineThatSaysSo) {
   const Finished finished = generate("mistral -n 2 --metrics none");
   EXPECT_EQ(finished.exit_code, 0);
@@ -278,6 +290,15 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"-n many", "--max-new-tokens: expected a whole number"},
       {"Once upon", "N, the tokens to generate: expected a whole number"},
       {"once 3 more", "\"more\" is one argument too many"},
+      {"once 3 more", "a prompt of several words stands in quotes"},
+      {"Once upon a time", "\"time\" is one argument too many; a text of several words stands in quotes"},
+      {"Hello model.gguf 8", "\"model.gguf\" stands where N"},
+      {"Hello model.gguf", "the model comes first: [MODEL] [PROMPT] [N]"},
+      {"m.gguf Hi 2 --repack-cache /dir", "comes after \"=\": --repack-cache=/dir"},
+      {"--temp 0.8", "\"--temp\" is not an option here; did you mean --temperature?"},
+      {"-m model.gguf", "\"-m\" is not an option here; the model is the first argument, the prompt the"},
+      {"--model=model.gguf", "; the model is the first argument, the prompt the second"},
+      {"-p Hello", "\"-p\" is not an option here; the prompt is the argument after the model"},
       {"--metrics ful", "--metrics: expected one of none, summary, full, found \"ful\"; did you mean full?"},
       {"--kv-type f61", "--kv-type: expected one of f16, f32, bf16, q8_0, found \"f61\"; did you mean f16?"},
       {"--speculative ngrm",

@@ -83,9 +83,55 @@ TEST(Executable, AWordNobodyKnowsGetsTheNearestName) {
   EXPECT_EQ(command.err,
             "error: \"genrate\" is not a command of inferno; did you mean generate?\n"
             "`inferno --help` shows what there is\n");
+  for (const char* word : {"run", "chat"}) {
+    EXPECT_NE(run_program("inferno", word).err.find("did you mean generate?"), std::string::npos) << word;
+  }
   const Finished option = run_program("inferno", "--verson");
   EXPECT_EQ(option.exit_code, 2);
   EXPECT_NE(option.err.find("did you mean --version?"), std::string::npos) << option.err;
+}
+
+TEST(Executable, UnderstandsTheHabitsOfOtherPrograms) {
+  EXPECT_EQ(run_program("inferno", "help").out, run_program("inferno", "--help").out);
+  EXPECT_EQ(run_program("inferno", "help bench compare").out,
+            run_program("inferno", "bench compare --help").out);
+  EXPECT_EQ(run_program("inferno", "help nothing").exit_code, 2);
+  for (const char* flag : {"-v", "-V"}) {
+    const Finished finished = run_program("inferno", flag);
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_EQ(finished.out, run_program("inferno", "--version").out);
+  }
+}
+
+TEST(Executable, ACommandThatIsMissingIsFollowedByThoseThatThereAre) {
+  const Finished finished = run_program("inferno", "bench");
+  EXPECT_EQ(finished.exit_code, 2);
+  for (const char* name : {"generation", "ladder", "kernels", "peers", "speculation", "compare", "report"}) {
+    EXPECT_NE(finished.err.find(std::string("\n  ") + name + " "), std::string::npos) << finished.err;
+  }
+  EXPECT_TRUE(finished.err.ends_with("`inferno bench --help` shows what there is\n")) << finished.err;
+}
+
+TEST(Executable, EveryUsageErrorEndsWithWhereHelpIs) {
+  const std::string demo = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf' ";
+  const std::pair<std::string, std::string> cases[] = {
+      {"generate", "one two three"},
+      {"generate", "--top-p 2"},
+      {"generate", "-t -1"},
+      {"generate", "''"},
+      {"tokenize", "Hello"},
+      {"tokenize", demo},
+      {"quantize", demo + "out.gguf Q4KM"},
+      {"perplexity", demo + "'" INFERNO_SOURCE_DIR "/README.md' --ctx 100000"},
+      {"logits", demo + "--prompt-ids 1,2,99999 -o out.npy"},
+  };
+  for (const auto& [command, arguments] : cases) {
+    const Finished finished = run_program("inferno", command + " " + arguments);
+    EXPECT_EQ(finished.exit_code, 2) << command << arguments;
+    EXPECT_TRUE(finished.err.starts_with("error: ")) << finished.err;
+    EXPECT_TRUE(finished.err.ends_with("\n`inferno " + command + " --help` shows what there is\n"))
+        << finished.err;
+  }
 }
 
 TEST(Executable, IsTheProgramThatItIsCalledAsWhereverItIs) {
