@@ -57,10 +57,12 @@ Result<int64_t> parse_count(const std::string& text, const std::string& first) {
         quote(text));
   }
   if (const std::string complaint = whole_number().judge(text); !complaint.empty()) {
-    return make_error(
-        ErrorCode::kInvalidArgument,
-        "N, the tokens to generate: {}; a prompt of several words stands in quotes{}", complaint,
-        is_one_word(first) ? fmt::format("; {} is no file{}", quote(first), what_models_are(first)) : "");
+    return make_error(ErrorCode::kInvalidArgument,
+                      "N, the tokens to generate: {}; a prompt of several words stands in quotes{}",
+                      complaint,
+                      may_be_meant_as_a_model(first)
+                          ? fmt::format("; {} is no file{}", quote(first), what_models_are(first))
+                          : "");
   }
   return std::stoll(text);
 }
@@ -85,7 +87,7 @@ Result<Arguments> understand(const Options& options) {
                       quote(*next));
   }
   // A word alone may be meant as a model.
-  if (options.prompt_ids.empty() && is_one_word(first) && first != "-") {
+  if (options.prompt_ids.empty() && may_be_meant_as_a_model(first)) {
     warn(fmt::format("{} is no file, so it is the prompt and the demo model runs{}", quote(first),
                      what_models_are(first)));
   }

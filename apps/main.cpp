@@ -62,6 +62,12 @@ bool means_generate(std::string_view word) {
   return word == "run" || word == "chat";
 }
 
+// What --help and --version do without, and every command should know before it works for minutes.
+int run_checked(const Run& run) {
+  if (const auto fresh = backend::wants_fresh_ceilings(); !fresh) return fail(fresh.error());
+  return run();
+}
+
 int run_inferno(int argc, char** argv) {
   Program program("inferno", "LLM inference with every speed beside its ceiling");
   Command root = program.command();
@@ -104,7 +110,7 @@ int run_inferno(int argc, char** argv) {
   }
   if (const auto code = program.read(argc, argv)) return *code;
   for (const auto& [command, run] : runs) {
-    if (command.is_given()) return run();
+    if (command.is_given()) return run_checked(run);
   }
   return 2;
 }
@@ -120,13 +126,12 @@ int run_program(int argc, char** argv) {
     warn(status.error().message);
   }
   if (Status status = telemetry::configure_from_environment(); !status) return fail(status.error());
-  if (const auto fresh = backend::wants_fresh_ceilings(); !fresh) return fail(fresh.error());
   for (const Row& row : kCommands) {
     if (row.link == nullptr || name != row.link) continue;
     Program program(name, row.summary);
     const Run run = row.setup(program.command());
     if (const auto code = program.read(argc, argv)) return *code;
-    return run();
+    return run_checked(run);
   }
   return run_inferno(argc, argv);
 }

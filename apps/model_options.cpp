@@ -131,17 +131,36 @@ Result<DType> kv_type(const ModelOptions& options) {
   return make_error(ErrorCode::kInvalidArgument, "--kv-type {}: no such type", options.kv_type);
 }
 
+namespace {
+
 bool is_one_word(const std::string& text) {
   return !text.empty() && text.find_first_of(" \t\n\r") == std::string::npos;
 }
 
-namespace {
+// Neither an address nor a sentence of a language that is written without blanks.
+bool is_spelled_like_a_name(const std::string& text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  return is_one_word(text) && text.find("://") == std::string::npos &&
+         std::all_of(text.begin(), text.end(), is_ascii);
+}
+
+bool begins_as_a_path(const std::string& argument) {
+  const auto begins_with = [&](std::string_view start) { return argument.starts_with(start); };
+  return is_one_word(argument) &&
+         (begins_with("/") || begins_with("./") || begins_with("../") || begins_with("~/"));
+}
 
 bool looks_like_a_path(const std::string& argument) {
-  return is_one_word(argument) && argument.find('/') != std::string::npos;
+  return begins_as_a_path(argument) ||
+         (is_spelled_like_a_name(argument) && argument.find('/') != std::string::npos);
 }
 
 }  // namespace
+
+bool may_be_meant_as_a_model(const std::string& text) {
+  constexpr size_t kLongestName = 64;
+  return is_spelled_like_a_name(text) && text.size() <= kLongestName && text != "-";
+}
 
 bool names_a_model(const std::string& argument) {
   std::error_code error;
@@ -160,8 +179,10 @@ std::string what_models_are(const std::string& argument) {
 Status check_repack_cache_argument(const ModelOptions& options, const std::string& argument) {
   std::error_code error;
   const bool is_of_a_model = argument.ends_with(".gguf") || model::is_synthetic(argument);
-  const bool may_be_a_folder = std::filesystem::is_directory(argument, error) ||
-                               (looks_like_a_path(argument) && !std::filesystem::exists(argument, error));
+  // Not of every word with a / in it: it may be the prompt.
+  const bool has_folder = argument.find('/') != std::string::npos;
+  const bool may_be_a_folder = (has_folder && std::filesystem::is_directory(argument, error)) ||
+                               (begins_as_a_path(argument) && !std::filesystem::exists(argument, error));
   if (options.repack_cache != "auto" || is_of_a_model || !may_be_a_folder) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "{}: no model file; as the folder of --repack-cache it comes after \"=\": "
@@ -181,7 +202,10 @@ std::string hint_for_missing(const std::string& path) {
   if (!folder.empty() && !fs::exists(folder, error)) {
     const bool is_repository = path.front() != '.' && std::count(path.begin(), path.end(), '/') == 1 &&
                                path.front() != '/' && !path.ends_with(".gguf");
-    return is_repository ? "; inferno does not download: README.md says where models are" : "";
+    return is_repository
+               ? "; inferno does not download: README.md says where models are; a prompt with a / and "
+                 "no blank goes to standard input: generate -"
+               : "";
   }
   constexpr size_t kMaxFiles = 1000;
   std::vector<std::string> names;

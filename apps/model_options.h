@@ -47,8 +47,8 @@ Result<DType> kv_type(const ModelOptions& options);
 bool names_a_model(const std::string& argument);
 // "; a model is a .gguf file or synthetic:NAME:TYPE", and which synthetic model may be meant.
 std::string what_models_are(const std::string& argument);
-// Text without white space.
-bool is_one_word(const std::string& text);
+// A short word that is no model, but could have been meant as one.
+bool may_be_meant_as_a_model(const std::string& text);
 // kInvalidArgument for a folder that --repack-cache has left behind as an argument, for want of a "=".
 Status check_repack_cache_argument(const ModelOptions& options, const std::string& argument);
 

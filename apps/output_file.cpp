@@ -21,8 +21,11 @@ Status check_output_folder(const std::string& folder, const std::string& instead
 }
 
 Status check_free_space(const std::string& path, uint64_t bytes) {
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code error;
+  // Through a link, the folder of its file.
+  const bool exists = std::filesystem::exists(path, error);
+  const auto file = exists ? std::filesystem::canonical(path, error) : std::filesystem::path(path);
+  const std::filesystem::path folder = file.parent_path();
   const auto space = std::filesystem::space(folder.empty() ? "." : folder, error);
   if (error || bytes <= space.available) return {};
   return make_error(ErrorCode::kResource, "{}: needs {}, its disk has {} free; give a path on another one",

@@ -64,8 +64,8 @@ Status check_has_weights(const gguf::File& file) {
 std::optional<RepackCacheUse> use_of(const backend::RepackCache& cache, bool had_news) {
   std::error_code error;
   const uint64_t bytes = std::filesystem::file_size(cache.path(), error);
-  if (error || cache.has_news()) return std::nullopt;
-  return RepackCacheUse{cache.path(), bytes, had_news};
+  if (error || (cache.has_news() && !cache.is_open())) return std::nullopt;
+  return RepackCacheUse{cache.path(), bytes, had_news && !cache.has_news()};
 }
 
 }  // namespace

@@ -114,6 +114,7 @@ TEST_F(CeilingsCommand, AnAbsentIsaOrAWrongValueIsUsage) {
   const Finished before_any_work = run_program("inferno", "generate -n 2", "", "INFERNO_CEILINGS=old");
   EXPECT_EQ(before_any_work.exit_code, 2);
   EXPECT_EQ(before_any_work.out, "");
+  EXPECT_EQ(run_program("inferno", "--version", "", "INFERNO_CEILINGS=old").exit_code, 0);
 }
 
 TEST_F(CeilingsCommand, ATerminalSeesThatItIsMeasuring) {

@@ -218,6 +218,9 @@ TEST(GenerateCommand, AWordThatBeginsAsAPathDoesIsAModel) {
   expect_refusal(generate("./nope-at-all 8"), 1, "./nope-at-all: no such file");
   expect_refusal(generate("models/nope hi 4"), 1, "models/nope: no such file");
   text_of("'/ two words' -n 1");
+  text_of("https://example.org -n 1");
+  text_of("昔々/あるところに -n 1");
+  expect_refusal(generate("and/or -n 1"), 1, "a prompt with a / and no blank goes to standard input");
 }
 
 TEST(GenerateCommand, AModelThatIsNotThereGetsTheNearestName) {

@@ -83,6 +83,8 @@ TEST_F(RepackCacheOption, AFolderWithoutAnEqualsSignIsAUsageError) {
     EXPECT_NE(finished.err.find("it comes after \"=\": --repack-cache=" + there), std::string::npos)
         << finished.err;
   }
+  // A word with a / in it may be the prompt.
+  EXPECT_EQ(generate("--repack-cache " + model_ + " he/she").exit_code, 0);
   const Finished logits =
       run_program("inferno", "logits --prompt-ids 1 -o x.npy --repack-cache " + there + " " + model_);
   EXPECT_EQ(logits.exit_code, 2) << logits.err;
