@@ -73,6 +73,85 @@ class CpuKernelsTest : public testing::TestWithParam<const CpuIsa*> {
   CpuKernels kernels() const { return backend::kernels_of(*GetParam()); }
 };
 
+// Every array of some blocks of rows in 8 bits.
+struct Quantized {
+  explicit Quantized(int64_t n_blocks)
+      : q(n_blocks * 32),
+        scale(n_blocks),
+        sum(n_blocks),
+        half(n_blocks * 2),
+        total(n_blocks),
+        half_total(n_blocks * 2) {}
+  kernels::QuantizedRows rows(int64_t block = 0) {
+    return {q.data() + block * 32,   scale.data() + block, sum.data() + block,
+            half.data() + block * 2, total.data() + block, half_total.data() + block * 2};
+  }
+  Guarded<int8_t> q;
+  Guarded<float> scale;
+  Guarded<int32_t> sum, half;
+  Guarded<float> total, half_total;
+};
+
+// As many blocks as a vector has lanes are quantized side by side.
+TEST_P(CpuKernelsTest, BlocksAreQuantizedTogetherAsEachAlone) {
+  const CpuKernels cpu = kernels();
+  constexpr int64_t kBlocks = 37;
+  Random random(1);
+  std::vector<float> x = random.floats(kBlocks * 32, -5.0, 5.0);
+  std::fill_n(x.begin() + 3 * 32, 32, 0.0f);
+  std::fill_n(x.begin() + 5 * 32, 32, 9e-37f);  // too small for a scale
+  x[7 * 32 + 31] = -1e30f;
+  x[9 * 32 + 4] = std::numeric_limits<float>::quiet_NaN();
+  x[11 * 32 + 17] = -std::numeric_limits<float>::infinity();
+  Quantized together(kBlocks);
+  Quantized alone(kBlocks);
+  cpu.quantize(x.data(), 1, kBlocks * 32, together.rows());
+  for (int64_t block = 0; block < kBlocks; ++block)
+    cpu.quantize(x.data() + block * 32, 1, 32, alone.rows(block));
+  for (Quantized* y : {&together, &alone}) {
+    y->q.expect_canaries_alive();
+    y->scale.expect_canaries_alive();
+    y->sum.expect_canaries_alive();
+    y->half.expect_canaries_alive();
+    y->total.expect_canaries_alive();
+    y->half_total.expect_canaries_alive();
+  }
+  EXPECT_EQ(together.q.values(), alone.q.values());
+  EXPECT_EQ(together.sum.values(), alone.sum.values());
+  EXPECT_EQ(together.half.values(), alone.half.values());
+  EXPECT_TRUE(same_bits(together.scale.values(), alone.scale.values()));
+  EXPECT_TRUE(same_bits(together.total.values(), alone.total.values()));
+  EXPECT_TRUE(same_bits(together.half_total.values(), alone.half_total.values()));
+
+  for (int64_t block = 0; block < kBlocks; ++block) {
+    const float* first = x.data() + block * 32;
+    if (std::any_of(first, first + 32, [](float value) { return !std::isfinite(value); })) {
+      EXPECT_FALSE(std::isfinite(together.scale.data()[block])) << block;
+      continue;
+    }
+    float largest = 0.0f;
+    for (int64_t i = 0; i < 32; ++i) largest = std::max(largest, std::abs(first[i]));
+    const bool is_zero = largest < 1e-36f;
+    EXPECT_EQ(together.scale.data()[block], is_zero ? 0.0f : largest / 127.0f) << block;
+    int32_t sums[2] = {0, 0};
+    for (int64_t i = 0; i < 32; ++i) {
+      const int32_t q = together.q.data()[block * 32 + i];
+      EXPECT_NEAR(q, is_zero ? 0.0 : static_cast<double>(first[i]) * 127.0 / largest, 0.50001) << block;
+      sums[i / 16] += q;
+    }
+    EXPECT_EQ(together.sum.data()[block], -128 * (sums[0] + sums[1])) << block;
+    EXPECT_EQ(together.total.data()[block],
+              together.scale.data()[block] * static_cast<float>(sums[0] + sums[1]))
+        << block;
+    for (int64_t h = 0; h < 2; ++h) {
+      EXPECT_EQ(together.half.data()[block * 2 + h], -128 * sums[h]) << block;
+      EXPECT_EQ(together.half_total.data()[block * 2 + h],
+                together.scale.data()[block] * static_cast<float>(sums[h]))
+          << block;
+    }
+  }
+}
+
 TEST_P(CpuKernelsTest, PartsOfBf16SumUpToTheirNumber) {
   const CpuKernels cpu = kernels();
   if (cpu.split == nullptr) return;

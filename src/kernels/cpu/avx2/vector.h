@@ -100,6 +100,8 @@ struct Avx2Vector {
     return _mm256_srai_epi32(x, kBits);
   }
   static F to_float(I x) { return _mm256_cvtepi32_ps(x); }
+  static F float_of_bits(I x) { return _mm256_castsi256_ps(x); }
+  static void store_i32(int32_t* p, I x) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x); }
   static I to_int(F x) { return _mm256_cvtps_epi32(x); }
   static I load_u8(const uint8_t* p) { return _mm256_cvtepu8_epi32(load_8(p)); }
   static I load_i8(const uint8_t* p) { return _mm256_cvtepi8_epi32(load_8(p)); }
@@ -127,6 +129,9 @@ struct Avx2Vector {
     quarter = _mm_add_epi32(quarter, _mm_shuffle_epi32(quarter, 0x4e));
     return _mm_cvtsi128_si32(_mm_add_epi32(quarter, _mm_shuffle_epi32(quarter, 0xb1)));
   }
+  // Lane i: of x[i].
+  static I largest_of_each(const I (&x)[kLanes]) { return reduce_each(x, max_i32); }
+  static I sum_of_each(const I (&x)[kLanes]) { return reduce_each(x, add_i32); }
   static void store_i8(int8_t* p, I x) {
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(x), _mm256_extracti128_si256(x, 1));
     _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, words));
@@ -176,10 +181,34 @@ struct Avx2Vector {
   }
 
  private:
+  // Each step joins what is left of two vectors in one.
+  template <class Join>
+  [[gnu::always_inline]] static inline I reduce_each(const I (&x)[kLanes], const Join& join) {
+    I halves[4];
+    I pairs[2];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      halves[i] = join(_mm256_permute2x128_si256(x[i], x[i + 4], 0x20),
+                       _mm256_permute2x128_si256(x[i], x[i + 4], 0x31));
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      pairs[i] = join(_mm256_unpacklo_epi64(halves[i], halves[i + 2]),
+                      _mm256_unpackhi_epi64(halves[i], halves[i + 2]));
+    }
+    const F a = _mm256_castsi256_ps(pairs[0]);
+    const F b = _mm256_castsi256_ps(pairs[1]);
+    const I joined = join(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)),
+                          _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)));
+    // Of x[0], x[2], x[1], x[3], and four later.
+    return _mm256_shuffle_epi32(joined, 0xd8);
+  }
   static I mask(int64_t n) {
     return _mm256_cmpgt_epi32(set_i32(static_cast<int32_t>(n)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
   }
-  static __m128i load_8(const uint8_t* p) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)); }
+  static __m128i load_8(const uint8_t* p) {
+    return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(p));
+  }
   static F power_of_two(F n) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(to_int(n), set_i32(127)), 23));
   }

@@ -83,6 +83,8 @@ struct Avx512Vector {
     return _mm512_srai_epi32(x, kBits);
   }
   static F to_float(I x) { return _mm512_cvtepi32_ps(x); }
+  static F float_of_bits(I x) { return _mm512_castsi512_ps(x); }
+  static void store_i32(int32_t* p, I x) { _mm512_storeu_si512(p, x); }
   static I to_int(F x) { return _mm512_cvtps_epi32(x); }
   static I load_u8(const uint8_t* p) {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
@@ -114,6 +116,9 @@ struct Avx512Vector {
     quarter = _mm_add_epi32(quarter, _mm_unpackhi_epi64(quarter, quarter));
     return _mm_cvtsi128_si32(_mm_add_epi32(quarter, _mm_shuffle_epi32(quarter, 1)));
   }
+  // Lane i: of x[i].
+  static I largest_of_each(const I (&x)[kLanes]) { return reduce_each(x, max_i32); }
+  static I sum_of_each(const I (&x)[kLanes]) { return reduce_each(x, add_i32); }
   static void store_i8(int8_t* p, I x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
   }
@@ -185,6 +190,35 @@ struct Avx512Vector {
   }
 
  private:
+  // Each step joins what is left of two vectors in one.
+  template <class Join>
+  [[gnu::always_inline]] static inline I reduce_each(const I (&x)[kLanes], const Join& join) {
+    I halves[8];
+    I quarters[4];
+    I pairs[2];
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      halves[i] =
+          join(_mm512_shuffle_i64x2(x[i], x[i + 8], 0x44), _mm512_shuffle_i64x2(x[i], x[i + 8], 0xee));
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      quarters[i] = join(_mm512_shuffle_i64x2(halves[i], halves[i + 4], 0x88),
+                         _mm512_shuffle_i64x2(halves[i], halves[i + 4], 0xdd));
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      pairs[i] = join(_mm512_unpacklo_epi64(quarters[i], quarters[i + 2]),
+                      _mm512_unpackhi_epi64(quarters[i], quarters[i + 2]));
+    }
+    const F a = _mm512_castsi512_ps(pairs[0]);
+    const F b = _mm512_castsi512_ps(pairs[1]);
+    const I joined = join(_mm512_castps_si512(_mm512_shuffle_ps(a, b, 0x88)),
+                          _mm512_castps_si512(_mm512_shuffle_ps(a, b, 0xdd)));
+    // Of x[0], x[2], x[1], x[3]; eight later; four later; twelve later.
+    const I places = _mm512_set_epi32(15, 13, 14, 12, 7, 5, 6, 4, 11, 9, 10, 8, 3, 1, 2, 0);
+    return _mm512_permutexvar_epi32(places, joined);
+  }
   static F from_bf16(__m256i halves) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
   }

@@ -101,6 +101,8 @@ struct GenericVector {
     return x >> kBits;
   }
   static F to_float(I x) { return __builtin_convertvector(x, F); }
+  static F float_of_bits(I x) { return bits<F>(x); }
+  static void store_i32(int32_t* p, I x) { std::memcpy(p, &x, sizeof x); }
   static I to_int(F x) {
     I result;
     const F rounded = round(x);
@@ -138,6 +140,17 @@ struct GenericVector {
     uint32_t sum = 0;
     for (int64_t i = 0; i < kLanes; ++i) sum += static_cast<uint32_t>(x[i]);
     return static_cast<int32_t>(sum);
+  }
+  // Lane i: of x[i].
+  static I largest_of_each(const I (&x)[kLanes]) {
+    I result;
+    for (int64_t i = 0; i < kLanes; ++i) result[i] = largest_i32(x[i]);
+    return result;
+  }
+  static I sum_of_each(const I (&x)[kLanes]) {
+    I result;
+    for (int64_t i = 0; i < kLanes; ++i) result[i] = sum_i32(x[i]);
+    return result;
   }
   static void store_i8(int8_t* p, I x) {
     for (int64_t i = 0; i < kLanes; ++i)

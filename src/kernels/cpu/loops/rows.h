@@ -59,48 +59,109 @@ void rms_norm_rows(const RmsNormParams& p) {
   }
 }
 
-// Modulo 2^32, as a NaN's q may be the smallest int32.
-inline int32_t minus_128_times(int32_t sum) {
-  return static_cast<int32_t>(0u - 128u * static_cast<uint32_t>(sum));
+// What products need of the halves of kBlocks blocks, by the sums of their q. Modulo 2^32, as a NaN's q may
+// be the smallest int32.
+template <int64_t kBlocks>
+[[gnu::always_inline]] inline void store_sums(const int32_t (&halves)[2][kBlocks], int64_t block,
+                                              const QuantizedRows& y) {
+  const auto minus_128_times = [](int32_t sum) {
+    return static_cast<int32_t>(0u - 128u * static_cast<uint32_t>(sum));
+  };
+#pragma GCC unroll 1
+  for (int64_t b = 0; b < kBlocks; ++b) {
+    const auto sum =
+        static_cast<int32_t>(static_cast<uint32_t>(halves[0][b]) + static_cast<uint32_t>(halves[1][b]));
+    y.sum[block + b] = minus_128_times(sum);
+    y.total[block + b] = y.scale[block + b] * static_cast<float>(sum);
+  }
+#pragma GCC unroll 1
+  for (int64_t b = 0; b < kBlocks; ++b) {
+    for (int64_t h = 0; h < 2; ++h) {
+      y.half[(block + b) * 2 + h] = minus_128_times(halves[h][b]);
+      y.half_total[(block + b) * 2 + h] = y.scale[block + b] * static_cast<float>(halves[h][b]);
+    }
+  }
+}
+
+// The largest |x| of a block below which 127 / largest would be infinite: such a block is zeros.
+constexpr float kSmallestLargest = 1e-36f;
+
+// One block; in quantize_blocks it takes half of the time.
+template <class V>
+void quantize_block(const float* x, int64_t block, const QuantizedRows& y) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int kVectors = static_cast<int>(kBlock32 / V::kLanes);
+  F values[kVectors];
+  I bits = V::zero_i32();
+  for (int i = 0; i < kVectors; ++i) {
+    values[i] = V::load(x + block * kBlock32 + i * V::kLanes);
+    bits = V::max_i32(bits, V::magnitude_bits(values[i]));
+  }
+  const int32_t largest_bits = V::largest_i32(bits);
+  float largest;
+  __builtin_memcpy(&largest, &largest_bits, sizeof largest);
+  const bool is_zero = largest < kSmallestLargest;
+  y.scale[block] = is_zero ? 0.0f : largest / 127.0f;
+  const F inverse = V::set(is_zero ? 0.0f : 127.0f / largest);
+  I sums[2] = {V::zero_i32(), V::zero_i32()};
+  for (int i = 0; i < kVectors; ++i) {
+    const I q = V::to_int(V::mul(values[i], inverse));
+    V::store_i8(y.q + block * kBlock32 + i * V::kLanes, q);
+    I& half = sums[i * 2 / kVectors];
+    half = V::add_i32(half, q);
+  }
+  store_sums<1>({{V::sum_i32(sums[0])}, {V::sum_i32(sums[1])}}, block, y);
+}
+
+// V::kLanes blocks from this one on: what is one number of a block is a lane.
+template <class V>
+void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int kVectors = static_cast<int>(kBlock32 / V::kLanes);
+  constexpr int64_t kBlocks = V::kLanes;
+  const float* first = x + block * kBlock32;
+  I bits[kBlocks];
+#pragma GCC unroll 16
+  for (int b = 0; b < kBlocks; ++b) {
+    bits[b] = V::zero_i32();
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) {
+      const F values = V::load(first + b * kBlock32 + i * V::kLanes);
+      bits[b] = V::max_i32(bits[b], V::magnitude_bits(values));
+    }
+  }
+  const F largest = V::float_of_bits(V::largest_of_each(bits));
+  const F smallest = V::set(kSmallestLargest);
+  V::store(y.scale + block, V::zero_if_less(largest, smallest, V::div(largest, V::set(127.0f))));
+  float inverse[kBlocks];
+  V::store(inverse, V::zero_if_less(largest, smallest, V::div(V::set(127.0f), largest)));
+  I sums[2][kBlocks];
+#pragma GCC unroll 16
+  for (int b = 0; b < kBlocks; ++b) {
+    sums[0][b] = sums[1][b] = V::zero_i32();
+#pragma GCC unroll 8
+    for (int i = 0; i < kVectors; ++i) {
+      const int64_t at = b * kBlock32 + i * V::kLanes;
+      const I q = V::to_int(V::mul(V::load(first + at), V::set(inverse[b])));
+      V::store_i8(y.q + block * kBlock32 + at, q);
+      I& half = sums[i * 2 / kVectors][b];
+      half = V::add_i32(half, q);
+    }
+  }
+  int32_t halves[2][kBlocks];
+  for (int h = 0; h < 2; ++h) V::store_i32(halves[h], V::sum_of_each(sums[h]));
+  store_sums(halves, block, y);
 }
 
 // A NaN or an infinity in a block makes its scale NaN or infinite, and so every product with it.
 template <class V>
 void quantize_rows(const float* x, int64_t n, int64_t k, const QuantizedRows& y) {
-  using F = typename V::F;
-  using I = typename V::I;
-  constexpr int kBlockElements = 32;
-  constexpr int kVectors = kBlockElements / static_cast<int>(V::kLanes);
-  for (int64_t block = 0; block < n * k / kBlockElements; ++block) {
-    F values[kVectors];
-    I bits = V::zero_i32();
-    for (int i = 0; i < kVectors; ++i) {
-      values[i] = V::load(x + block * kBlockElements + i * V::kLanes);
-      bits = V::max_i32(bits, V::magnitude_bits(values[i]));
-    }
-    const int32_t largest_bits = V::largest_i32(bits);
-    float largest;
-    __builtin_memcpy(&largest, &largest_bits, sizeof largest);
-    // Below this 127 / largest would be infinite.
-    const bool is_zero = largest < 1e-36f;
-    y.scale[block] = is_zero ? 0.0f : largest / 127.0f;
-    const F inverse = V::set(is_zero ? 0.0f : 127.0f / largest);
-    I sums[2] = {V::zero_i32(), V::zero_i32()};
-    for (int i = 0; i < kVectors; ++i) {
-      const I q = V::to_int(V::mul(values[i], inverse));
-      V::store_i8(y.q + block * kBlockElements + i * V::kLanes, q);
-      I& half = sums[i * 2 / kVectors];
-      half = V::add_i32(half, q);
-    }
-    y.half[block * 2] = minus_128_times(V::sum_i32(sums[0]));
-    y.half[block * 2 + 1] = minus_128_times(V::sum_i32(sums[1]));
-    y.sum[block] = y.half[block * 2] + y.half[block * 2 + 1];
-  }
-  // Exact but for the product's rounding: a sum is a small whole number.
-  for (int64_t i = 0; i < n * k / kBlockElements; ++i)
-    y.total[i] = y.scale[i] * (static_cast<float>(y.sum[i]) * -0x1p-7f);
-  for (int64_t i = 0; i < n * k / kBlockElements * 2; ++i)
-    y.half_total[i] = y.scale[i / 2] * (static_cast<float>(y.half[i]) * -0x1p-7f);
+  const int64_t n_blocks = n * k / kBlock32;
+  int64_t block = 0;
+  for (; n_blocks - block >= V::kLanes; block += V::kLanes) quantize_blocks<V>(x, block, y);
+  for (; block < n_blocks; ++block) quantize_block<V>(x, block, y);
 }
 
 // x / (1 + e^-x); gelu's tanh form is the same of another argument.

@@ -110,6 +110,8 @@ struct NeonVector {
     return vshrq_n_s32(x, kBits);
   }
   static F to_float(I x) { return vcvtq_f32_s32(x); }
+  static F float_of_bits(I x) { return vreinterpretq_f32_s32(x); }
+  static void store_i32(int32_t* p, I x) { vst1q_s32(p, x); }
   // The nearest int32, of NaN 0.
   static I to_int(F x) { return vcvtnq_s32_f32(x); }
   static I load_u8(const uint8_t* p) {
@@ -132,6 +134,13 @@ struct NeonVector {
   static I max_i32(I a, I b) { return vmaxq_s32(a, b); }
   static int32_t largest_i32(I x) { return vmaxvq_s32(x); }
   static int32_t sum_i32(I x) { return vaddvq_s32(x); }
+  // Lane i: of x[i].
+  static I largest_of_each(const I (&x)[kLanes]) {
+    return vpmaxq_s32(vpmaxq_s32(x[0], x[1]), vpmaxq_s32(x[2], x[3]));
+  }
+  static I sum_of_each(const I (&x)[kLanes]) {
+    return vpaddq_s32(vpaddq_s32(x[0], x[1]), vpaddq_s32(x[2], x[3]));
+  }
   static void store_i8(int8_t* p, I x) {
     const int16x4_t words = vqmovn_s32(x);
     const int8x8_t bytes = vqmovn_s16(vcombine_s16(words, words));
