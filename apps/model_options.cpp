@@ -4,6 +4,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "apps/model_hints.h"
 #include "apps/output.h"
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
@@ -192,32 +193,6 @@ Status check_repack_cache_argument(const ModelOptions& options, const std::strin
 
 namespace {
 
-// Of a path that is not there: the model's name that may be meant in its folder, or that a name of a
-// repository is no file; or "".
-std::string hint_for_missing(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  if (fs::exists(path, error) || model::is_synthetic(path)) return "";
-  const fs::path folder = fs::path(path).parent_path();
-  if (!folder.empty() && !fs::exists(folder, error)) {
-    const bool is_repository = path.front() != '.' && std::count(path.begin(), path.end(), '/') == 1 &&
-                               path.front() != '/' && !path.ends_with(".gguf");
-    return is_repository
-               ? "; inferno does not download: README.md says where models are; a prompt with a / and "
-                 "no blank goes to standard input: generate -"
-               : "";
-  }
-  constexpr size_t kMaxFiles = 1000;
-  std::vector<std::string> names;
-  fs::directory_iterator files(folder.empty() ? "." : folder, error);
-  for (; !error && files != fs::directory_iterator() && names.size() < kMaxFiles; files.increment(error)) {
-    if (files->path().extension() == ".gguf") names.push_back(files->path().filename().string());
-  }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const std::string_view nearest = nearest_name(fs::path(path).filename().string(), views);
-  return nearest.empty() ? "" : fmt::format("; did you mean {}?", escaped((folder / nearest).string(), 4096));
-}
-
 bool signal_came() {
   return signal_exit_code() != 0;
 }
@@ -257,7 +232,7 @@ Result<gguf::File> open_model(const std::string& path) {
   };
   Result<gguf::File> opened = unless_interrupted(model::open_model(path, progress, signal_came));
   if (!opened && opened.error().code == ErrorCode::kIo) {
-    return Error{ErrorCode::kIo, opened.error().message + hint_for_missing(path)};
+    return Error{ErrorCode::kIo, opened.error().message + hint_for_unopened(path)};
   }
   TRY_ASSIGN(gguf::File file, std::move(opened));
   bar.clear();

@@ -232,6 +232,18 @@ TEST(GenerateCommand, AModelThatIsNotThereGetsTheNearestName) {
                  "Qwen/Qwen3-0.6B-GGUF: no such file; inferno does not download: README.md says where");
 }
 
+TEST(GenerateCommand, AFolderNamesTheModelsInIt) {
+  const auto folder = scratch_dir("generate_folder");
+  const std::string found = folder.string() + ": expected a regular file, found a directory; ";
+  std::ofstream(folder / "README.md") << "";
+  expect_refusal(generate(folder.string() + " hi 4"), 1, found + "no .gguf file is in it\n");
+  for (const char* name : {"c.gguf", "a.gguf", "b.gguf"}) std::ofstream(folder / name) << "";
+  expect_refusal(generate(folder.string()), 1, found + "give a .gguf file of it: a.gguf, b.gguf, c.gguf\n");
+  for (const char* name : {"f.gguf", "e.gguf", "d.gguf"}) std::ofstream(folder / name) << "";
+  expect_refusal(run_program("inferno", "tokenize " + folder.string() + " hi"), 1,
+                 "a.gguf, b.gguf, c.gguf, d.gguf and 2 more\n");
+}
+
 TEST(GenerateCommand, OneWordThatIsNoModelIsAPromptWithALineThatSaysSo) {
   const Finished finished = generate("mistral -n 2 --metrics none");
   EXPECT_EQ(finished.exit_code, 0);
