@@ -76,6 +76,7 @@ Result<Arguments> understand(const Options& options) {
   }
   if (next != end && names_a_model(*next)) result.model_path = *next++;
   const std::string first = next == options.arguments.begin() && next != end ? *next : "";
+  const bool has_prompt = next != end || !options.prompt_ids.empty();
   if (next != end && options.prompt_ids.empty()) result.prompt = *next++;
   if (next != end) {
     TRY_ASSIGN(result.max_new_tokens, parse_count(*next++, first));
@@ -90,6 +91,11 @@ Result<Arguments> understand(const Options& options) {
   if (options.prompt_ids.empty() && may_be_meant_as_a_model(first)) {
     warn(fmt::format("{} is no file, so it is the prompt and the demo model runs{}", quote(first),
                      what_models_are(first)));
+  }
+  // Not read unasked: it may be the list that a loop of the shell reads, or a pipe that nobody closes.
+  if (!has_prompt && text_waits_on_standard_input()) {
+    warn(fmt::format("the text on standard input is not read: as PROMPT, - reads it; the prompt is {}",
+                     quote(kDefaultPrompt)));
   }
   if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
   if (result.prompt == "-") {
@@ -287,6 +293,7 @@ Run setup_generate(Command command) {
       "  inferno generate                                        a tale by the demo model\n"
       "  inferno generate \"The little dragon\" -t 0.8 --seed 7    another, sampled\n"
       "  inferno generate model.gguf \"Once upon a time\" 64       64 tokens by a model of yours\n"
+      "  echo \"Once upon\" | inferno generate model.gguf -         the prompt from a pipe\n"
       "  inferno generate model.gguf --prompt-ids 1,2,3 --json   ids in, everything out");
   return [options] {
     const Says says = tells(*options) ? Says::kWhatItWrote : Says::kNothing;

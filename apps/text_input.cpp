@@ -1,5 +1,9 @@
 #include "apps/text_input.h"
 
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -46,6 +50,15 @@ Result<std::string> read_piped_text() {
   if (text.ends_with('\n')) text.pop_back();
   if (text.ends_with('\r')) text.pop_back();
   return text;
+}
+
+bool text_waits_on_standard_input() {
+  if (::isatty(STDIN_FILENO) == 1) return false;
+  constexpr int kMomentMs = 50;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  if (::poll(&input, 1, kMomentMs) <= 0) return false;
+  int bytes = 0;  // in a pipe, or left of a file
+  return ::ioctl(STDIN_FILENO, FIONREAD, &bytes) == 0 && bytes > 0;
 }
 
 }  // namespace inferno::apps

@@ -81,6 +81,25 @@ TEST(GenerateCommand, TellsTheTaleOfTheDemoModelFromAnyFolder) {
             ", there was a small girl who lived in a small town. Her name was ");
 }
 
+TEST(GenerateCommand, TextOnStandardInputThatIsNotReadIsWarnedOf) {
+  const std::string warning =
+      "warning: the text on standard input is not read: as PROMPT, - reads it; the prompt is \"Once upon a "
+      "time\"\n";
+  const std::string two = "-n 2 --metrics none ";
+  EXPECT_EQ(generate(two, "Hello").err, warning) << "a file";
+  const Finished piped = generate(two + "<<END\nHello\nEND\n");
+  EXPECT_EQ(piped.exit_code, 0);
+  EXPECT_EQ(piped.out, ", there\n");
+  EXPECT_EQ(piped.err, warning);
+  EXPECT_EQ(generate(two + "- <<END\nOnce upon a time\nEND\n").out, piped.out);
+  EXPECT_EQ(generate(two + "-", "Hello").err, "");
+  EXPECT_EQ(generate(two + "'Hello, you'", "Hello").err, "");
+  EXPECT_EQ(generate(two + "--prompt-ids 542", "Hello").err, "");
+  EXPECT_EQ(generate(two + "</dev/null").err, "");
+  EXPECT_EQ(generate(two + "</dev/zero").err, "");
+  EXPECT_EQ(generate(two + "<&-").err, "") << "closed";
+}
+
 TEST(GenerateCommand, TheFirstArgumentIsAModelIfItExistsOrLooksLikeOne) {
   const std::string model = demo_file();
   EXPECT_EQ(text_of(model + " -n 32"), kTale);
