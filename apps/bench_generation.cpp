@@ -188,8 +188,8 @@ Result<int> run(Options options) {
   TRY_ASSIGN(const model::LoadedModel loaded, load(options, selection.configs));
 
   bench::Report report;
-  TRY_ASSIGN(report.setting,
-             bench::describe(loaded, options.run, options.model, selection.suite, options.sampling.seed));
+  TRY_ASSIGN(report.setting, bench::describe(loaded, options.run, options.model, selection.suite,
+                                             options.sampling.seed, signal_came));
   ProgressBar bar;
   bench::Runner runner(
       loaded, options.run,

@@ -39,7 +39,11 @@ Result<int> run(Options options) {
     bar.show_line(
         [&] { return fmt::format("rung {} of {}, {}: {}", i + 1, n, rung, progress_text(progress)); });
   };
-  TRY_ASSIGN(const bench::Ladder ladder, bench::climb(file, options.ladder, show, &cancelled));
+  Result<bench::Ladder> climbed = bench::climb(file, options.ladder, show, &cancelled);
+  if (!climbed && climbed.error().code == ErrorCode::kCancelled) {
+    return Error{ErrorCode::kCancelled, "interrupted before anything was measured"};
+  }
+  TRY_ASSIGN(const bench::Ladder ladder, std::move(climbed));
   bar.clear();
   const auto was_run = [](const bench::LadderRow& row) { return row.absent.empty(); };
   if (signal_exit_code() == 0 && std::none_of(ladder.rows.begin(), ladder.rows.end(), was_run)) {

@@ -5,6 +5,7 @@
 
 #include "apps/bench_run.h"
 #include "apps/commands.h"
+#include "apps/measured_ceilings.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/progress_bar.h"
@@ -56,7 +57,8 @@ Result<std::string> write_model(const std::string& spec_text, const TemporaryFol
 
 Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
   backend::Backend& backend = loaded.model->backend();
-  TRY_ASSIGN(const backend::Ceilings ceilings, backend.measure_ceilings());
+  TRY_ASSIGN(const backend::Ceilings ceilings,
+             measured_ceilings(false, [&] { return backend.measure_ceilings(signal_came); }));
   if (!ceilings.steady()) {
     warn("the ceilings were measured on a busy machine; in a quiet moment: inferno ceilings --fresh");
   }

@@ -9,6 +9,7 @@
 #include "apps/commands.h"
 #include "apps/measured_ceilings.h"
 #include "apps/output.h"
+#include "apps/signals.h"
 #include "backend/ceilings_cache.h"
 #include "backend/cpu_isa.h"
 #include "base/cpu_topology.h"
@@ -37,8 +38,10 @@ std::string json(const Ceilings& ceilings, const CpuTopology& topology, const ba
 int run_ceilings(const Options& options) {
   const auto isa = backend::chosen_isa();
   if (!isa) return fail(isa.error());
-  const auto ceilings = measured_ceilings(
-      options.fresh, [&] { return backend::measure_cpu_ceilings({.fresh = options.fresh}); });
+  install_signal_flag();
+  const auto ceilings = measured_ceilings(options.fresh, [&] {
+    return backend::measure_cpu_ceilings({.fresh = options.fresh, .cancelled = signal_came});
+  });
   if (!ceilings) return fail(ceilings.error());
   const CpuTopology topology = cpu_topology();
   write_stdout(options.json ? json(*ceilings, topology, **isa)

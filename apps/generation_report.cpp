@@ -6,6 +6,7 @@
 
 #include "apps/measured_ceilings.h"
 #include "apps/output.h"
+#include "apps/signals.h"
 #include "apps/table.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -109,14 +110,14 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
                       .threads = backend.info().threads,
                       .steady = true};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
-  if (const auto ceilings = measured_ceilings(false, [&] { return backend.measure_ceilings(); })) {
+  if (const auto ceilings = measured_ceilings(false, [&] { return backend.measure_ceilings(signal_came); })) {
     const double peak = ceilings->read(backend.info().threads);
     if (peak > 0) bandwidth.peak_gb_per_s = peak;
     // Of more threads than processors there is no figure.
     const auto measured = static_cast<unsigned>(ceilings->read_gb_per_s.size());
     bandwidth.threads = std::min(bandwidth.threads, std::max(1u, measured));
     bandwidth.steady = ceilings->steady();
-  } else {
+  } else if (ceilings.error().code != ErrorCode::kCancelled) {
     warn(ceilings.error().message);
   }
   return bandwidth;

@@ -193,10 +193,6 @@ Status check_repack_cache_argument(const ModelOptions& options, const std::strin
 
 namespace {
 
-bool signal_came() {
-  return signal_exit_code() != 0;
-}
-
 // What was made, unless a signal came meanwhile: then the command's work does not begin.
 template <class T>
 Result<T> unless_interrupted(Result<T> made) {

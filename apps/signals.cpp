@@ -51,6 +51,10 @@ void install_missing_page_report() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
+bool signal_came() {
+  return raised.load();
+}
+
 int signal_exit_code() {
   const int number = signal_number.load();
   return number == 0 ? 0 : 128 + number;

@@ -12,6 +12,8 @@ const std::atomic<bool>& install_signal_flag();
 // the process with a sentence and exit code 1. An error of the library it cannot be: the page is missing in
 // the middle of a sum.
 void install_missing_page_report();
+// Whether one has come: what long work asks (base/cancel.h).
+bool signal_came();
 // 130 or 143 once a signal has come, else 0.
 int signal_exit_code();
 

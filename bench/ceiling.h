@@ -20,7 +20,7 @@ inline const Result<backend::Ceilings>& ceilings_of(const std::string& backend_n
   static std::map<std::string, Result<backend::Ceilings>> measured;
   const auto known = measured.find(backend_name);
   if (known != measured.end()) return known->second;
-  return measured.emplace(backend_name, (*backend::create_backend(backend_name))->measure_ceilings())
+  return measured.emplace(backend_name, (*backend::create_backend(backend_name))->measure_ceilings({}))
       .first->second;
 }
 

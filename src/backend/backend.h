@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/args.h"
+#include "base/cancel.h"
 #include "base/result.h"
 #include "metrics/profile.h"
 #include "tensor/tensor.h"
@@ -88,11 +89,12 @@ class Backend {
   virtual int64_t kv_block_multiple() const { return 1; }
 
   // Takes about a second, during which nothing else should run, where no earlier run since the machine's
-  // start has left the figures (backend/ceilings.h).
-  virtual Result<Ceilings> measure_ceilings() = 0;
+  // start has left the figures (backend/ceilings.h). kCancelled soon after `cancelled` says so.
+  virtual Result<Ceilings> measure_ceilings(const CancelFn& cancelled) = 0;
   // Those of this backend's threads and of the fastest of these arithmetics ("int8"), measured now, in some
   // tenths of a second.
-  virtual Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics) = 0;
+  virtual Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics,
+                                                   const CancelFn& cancelled) = 0;
 
   // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and
   // steps run in order, possibly asynchronously; errors surface in end_forward.

@@ -82,6 +82,12 @@ bool is_measured(size_t threads, size_t n) {
   return threads == n || threads % step == 0;
 }
 
+// Between loops, each of which takes some tens of milliseconds.
+Status unless_cancelled(const CancelFn& cancelled) {
+  if (!cancelled || !cancelled()) return {};
+  return Error{ErrorCode::kCancelled, "interrupted while the machine's ceilings were measured"};
+}
+
 // So much a second, in the best window and in the middle one.
 struct Rate {
   double best = 0, typical = 0;
@@ -104,7 +110,8 @@ Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, C
 }
 
 // Nothing where there is too little memory to tell it from the caches.
-Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, Ceilings& ceilings) {
+Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, const CancelFn& cancelled,
+                     Ceilings& ceilings) {
   std::vector<double>& gb_per_s = ceilings.read_gb_per_s;
   const auto bytes = read_buffer_bytes(l3_bytes, available_memory());
   if (!bytes) return {};
@@ -114,6 +121,7 @@ Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, Ce
       gb_per_s.push_back(gb_per_s.back());
       continue;
     }
+    TRY(unless_cancelled(cancelled));
     TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, n, ceilings));
     gb_per_s.push_back(read.best);
   }
@@ -171,15 +179,17 @@ PeakLoop loop_of(const CpuKernels& kernels, std::string_view arithmetic) {
 }
 
 Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& isas,
-                         const CpuTopology& topology, Cpus cpus) {
+                         const CpuTopology& topology, Cpus cpus, const CancelFn& cancelled) {
   Ceilings ceilings;
   const CpuKernels kernels = kernels_of(best);
   TRY(measure_clock(kernels, cpus, ceilings));
-  TRY(measure_reads(kernels, cpus, topology.l3_bytes, ceilings));
+  TRY(measure_reads(kernels, cpus, topology.l3_bytes, cancelled, ceilings));
   for (const CpuIsa* isa : isas) {
     const CpuKernels own = isa->table({});  // without what it takes over
-    for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8"})
+    for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8"}) {
+      TRY(unless_cancelled(cancelled));
       TRY(measure_peak(*isa, arithmetic, loop_of(own, arithmetic), cpus, ceilings));
+    }
   }
   ceilings.measured_at = utc_time(std::time(nullptr));
   return ceilings;
@@ -230,8 +240,8 @@ Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options) {
   if (path && !options.fresh && !wants_fresh) {
     if (auto ceilings = load_ceilings(*path, key)) return std::move(*ceilings);
   }
-  TRY_ASSIGN(Ceilings ceilings,
-             measure(*chosen, isas, topology, Cpus(topology.cpus).first(topology.threads)));
+  TRY_ASSIGN(Ceilings ceilings, measure(*chosen, isas, topology, Cpus(topology.cpus).first(topology.threads),
+                                        options.cancelled));
   if (path && !ceilings.read_gb_per_s.empty()) {
     // A cache that cannot be written is no error: the figures are here.
     if (const Status saved = save_ceilings(*path, key, ceilings); !saved) {
@@ -248,8 +258,8 @@ bool has_cached_cpu_ceilings() {
   return chosen && path && load_ceilings(*path, key_of(isas_to_measure(**chosen), cpu_topology()));
 }
 
-Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics,
-                                             unsigned threads) {
+Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics, unsigned threads,
+                                             const CancelFn& cancelled) {
   TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
   const CpuTopology topology = cpu_topology();
   const Cpus cpus = Cpus(topology.cpus).first(std::clamp(threads, 1u, topology.threads));
@@ -259,6 +269,7 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
   for (const std::string_view arithmetic : arithmetics) {
     const PeakLoop loop = loop_of(kernels, arithmetic);
     if (loop.run == nullptr) continue;
+    TRY(unless_cancelled(cancelled));
     TRY_ASSIGN(const Rate gops, measure_loop(loop, calibrate(loop.run), cpus, ignored));
     if (arithmetic == "fp32") {
       now.fp32_gops = gops.best;
@@ -271,6 +282,7 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
     }
   }
   if (const auto bytes = read_buffer_bytes(topology.l3_bytes, available_memory())) {
+    TRY(unless_cancelled(cancelled));
     TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
     TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, cpus.size(), ignored));
     now.read_gb_per_s = read.best;

@@ -7,12 +7,14 @@
 #include <string_view>
 
 #include "backend/backend.h"
+#include "base/cancel.h"
 #include "base/result.h"
 
 namespace inferno::backend {
 
 struct CeilingsOptions {
   bool fresh = false;  // measure even if the cache has the figures, as INFERNO_CEILINGS=fresh does
+  CancelFn cancelled;  // asked every tenth of a second or so: kCancelled
 };
 
 // Whether INFERNO_CEILINGS=fresh is set. kInvalidArgument for another value, so that a program can refuse it
@@ -36,8 +38,9 @@ bool has_cached_cpu_ceilings();
 
 // What `threads` threads (or as many as there are processors) get now, nothing remembered: of memory, and of
 // the fastest of these arithmetics as the chosen ISA has them. Errors: those of chosen_isa(); kResource when
-// memory or threads are refused.
-Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics, unsigned threads);
+// memory or threads are refused; kCancelled as above.
+Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics, unsigned threads,
+                                             const CancelFn& cancelled = {});
 
 // The fewest bytes of which no cache holds much from one reading to the next: twice the L3, or 256 MiB where
 // the L3 is unknown (0).

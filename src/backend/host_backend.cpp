@@ -29,12 +29,13 @@ Status HostBackend::download(void* host, const void* device, size_t bytes) {
   return {};
 }
 
-Result<Ceilings> HostBackend::measure_ceilings() {
-  return measure_cpu_ceilings();
+Result<Ceilings> HostBackend::measure_ceilings(const CancelFn& cancelled) {
+  return measure_cpu_ceilings({.cancelled = cancelled});
 }
 
-Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::string_view> arithmetics) {
-  return measure_cpu_ceilings_now(arithmetics, info().threads);
+Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::string_view> arithmetics,
+                                                      const CancelFn& cancelled) {
+  return measure_cpu_ceilings_now(arithmetics, info().threads, cancelled);
 }
 
 Result<Weight> HostBackend::load_vector(const Tensor& tensor) {

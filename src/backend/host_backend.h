@@ -12,8 +12,9 @@ class HostBackend : public Backend {
   Status upload(void* device, const void* host, size_t bytes) override;
   Status download(void* host, const void* device, size_t bytes) override;
   // Of all CPUs that this process may use, however many threads the backend uses.
-  Result<Ceilings> measure_ceilings() override;
-  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics) override;
+  Result<Ceilings> measure_ceilings(const CancelFn& cancelled) override;
+  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics,
+                                           const CancelFn& cancelled) override;
 
  protected:
   // A norm or bias in F32.

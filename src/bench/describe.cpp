@@ -37,7 +37,8 @@ DType main_weight_type(const gguf::File& file) {
 }
 
 Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& options,
-                         const std::string& model_path, const std::string& suite, uint64_t seed) {
+                         const std::string& model_path, const std::string& suite, uint64_t seed,
+                         const CancelFn& cancelled) {
   backend::Backend& backend = loaded.model->backend();
   Setting setting;
   setting.model = model_name(loaded, model_path);
@@ -49,7 +50,7 @@ Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& opt
   setting.seed = seed;
   setting.device = backend.info();
   if (setting.device.device == "CPU") setting.device_name = cpu_topology().model;
-  TRY_ASSIGN(setting.ceilings, backend.measure_ceilings());
+  TRY_ASSIGN(setting.ceilings, backend.measure_ceilings(cancelled));
   setting.engine_version = version();
   setting.git_revision = git_revision();
   setting.timestamp = utc_time(std::time(nullptr));

@@ -9,10 +9,11 @@
 
 namespace inferno::bench {
 
-// Measures the ceilings, or takes them from this boot's cache. `model_path` as the user gave it; empty is the
-// demo model.
+// Measures the ceilings, unless `cancelled` (kCancelled), or takes them from this boot's cache. `model_path`
+// as the user gave it; empty is the demo model.
 Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& options,
-                         const std::string& model_path, const std::string& suite, uint64_t seed);
+                         const std::string& model_path, const std::string& suite, uint64_t seed,
+                         const CancelFn& cancelled = {});
 
 // The type that holds most bytes of the model's weights.
 DType main_weight_type(const gguf::File& file);

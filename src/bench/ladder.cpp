@@ -77,7 +77,7 @@ class Climb {
     config_.key = config_.report_name = "ladder";
     config_.prompt_tokens = options_.prompt_tokens;
     config_.max_new_tokens = options_.max_new_tokens;
-    TRY_ASSIGN(expanded_, model::expand_to_f32(file_));
+    TRY_ASSIGN(expanded_, model::expand_to_f32(file_, {.cancelled = cancel_by(cancelled_)}));
     for (size_t i = 0; i < rungs().size(); ++i) {
       if (cancelled_ != nullptr && cancelled_->load()) break;
       RunOptions run = options_.run;
@@ -85,8 +85,10 @@ class Climb {
         const double spent = std::chrono::duration<double>(clock_.now() - begin).count();
         run.max_seconds = std::max(1e-9, (*run.max_seconds - spent) / n_left(i));
       }
-      TRY_ASSIGN(LadderRow row, climb(i, run));
-      ladder_.rows.push_back(std::move(row));
+      Result<LadderRow> row = climb(i, run);
+      if (!row && row.error().code == ErrorCode::kCancelled && !ladder_.rows.empty()) break;
+      if (!row) return row.error();
+      ladder_.rows.push_back(*std::move(row));
     }
     return std::move(ladder_);
   }
@@ -120,8 +122,10 @@ class Climb {
     row.backend = (*backend)->info().backend;
     model::LoadOptions load;
     load.tensor_check = model::TensorCheck::kNone;
+    load.cancelled = cancel_by(cancelled_);
     TRY_ASSIGN(const model::LoadedModel loaded, model::load_from_gguf(gguf::File(file), *backend, load));
-    TRY_ASSIGN(const Setting setting, describe(loaded, run, options_.model_path, "ladder", 42));
+    TRY_ASSIGN(const Setting setting,
+               describe(loaded, run, options_.model_path, "ladder", 42, cancel_by(cancelled_)));
     note(setting);
     Runner runner(
         loaded, run,

@@ -232,7 +232,7 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(ConfigResult& result) {
   const double begin = elapsed();
   backend::Backend& backend = loaded_.model->backend();
   const std::vector<std::string_view> of = arithmetics(name(main_weight_type(loaded_.model->file())));
-  const Result<backend::CeilingsNow> now = backend.measure_ceilings_now(of);
+  const Result<backend::CeilingsNow> now = backend.measure_ceilings_now(of, cancel_by(cancelled_));
   peak_is_ours_ = reset_peak_resident_memory();
   ceilings_s_ = elapsed() - begin;
   row_ceilings_s_ += ceilings_s_;

@@ -41,6 +41,8 @@ class Expansion {
     total_bytes_ += static_cast<uint64_t>(tensor.n_elements()) * sizeof(float);
     writer_.add_tensor(info.name, DType::kF32, shape,
                        [this, tensor](uint64_t first_element, std::span<std::byte> out) {
+                         if (options_.cancelled && options_.cancelled())
+                           return Status(Error{ErrorCode::kCancelled, "cancelled"});
                          dequantize(tensor, first_element, out);
                          return Status();
                        });

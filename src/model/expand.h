@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
@@ -12,6 +13,7 @@ namespace inferno::model {
 struct ExpandOptions {
   size_t n_threads = 0;  // 0: one per CPU
   ProgressFn progress;   // in bytes of the result
+  CancelFn cancelled;    // asked before each piece: kCancelled
 };
 
 // A File in memory that owns its bytes, with the metadata of `file` and every weight as F32: on the scalar

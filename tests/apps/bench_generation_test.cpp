@@ -161,6 +161,7 @@ TEST(BenchGeneration, WhatContradictsItselfIsRefused) {
 
 TEST(BenchGeneration, AnInterruptKeepsTheReportThatIsThere) {
   const auto folder = scratch_dir("bench_interrupted");
+  run_program("inferno", "ceilings");  // so that the interrupt does not meet their measurement
   const std::string arguments =
       "bench generation --suite quick --trials 50 --output-dir '" + folder.string() + "'";
   RunningProgram program("inferno", arguments + " --log '" + (folder / "log.jsonl").string() + "'");

@@ -1,9 +1,11 @@
 // A generation that is interrupted keeps what it has.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -38,6 +40,19 @@ TEST(Signals, WhileLoadingTheRunEndsWithASentence) {
   EXPECT_EQ(finished.exit_code, 130) << finished.out;
   EXPECT_FALSE(finished.killed);
   EXPECT_TRUE(finished.out.ends_with("\nwarning: interrupted while loading\n")) << finished.out;
+}
+
+// Measured, all of it, in more than half a second.
+TEST(Signals, WhileCeilingsAreMeasuredTheRunEndsSoon) {
+  RunningProgram program("inferno", "ceilings --fresh");
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  program.send(SIGINT);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  EXPECT_EQ(finished.out, "");
+  EXPECT_EQ(finished.err, finished.killed ? ""  // before it had begun
+                                          : "warning: interrupted while the machine's ceilings were "
+                                            "measured\n");
 }
 
 TEST(Signals, TheSecondEndsAtOnce) {

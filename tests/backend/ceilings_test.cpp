@@ -55,5 +55,16 @@ TEST(CeilingsNow, AreOfTheFastestArithmeticThatIsHere) {
   EXPECT_EQ(measure_cpu_ceilings_now(kUnknown, 1)->gops, 0);
 }
 
+TEST(MeasuredCeilings, AreGivenUpWhenAskedTo) {
+  constexpr std::array<std::string_view, 1> kFloat = {"fp32"};
+  const auto always = [] { return true; };
+  const auto all = measure_cpu_ceilings({.fresh = true, .cancelled = always});
+  ASSERT_FALSE(all);
+  EXPECT_EQ(all.error().code, ErrorCode::kCancelled);
+  const auto now = measure_cpu_ceilings_now(kFloat, 1, always);
+  ASSERT_FALSE(now);
+  EXPECT_EQ(now.error().code, ErrorCode::kCancelled);
+}
+
 }  // namespace
 }  // namespace inferno::backend

@@ -21,6 +21,15 @@ gguf::File expanded(const gguf::File& file, size_t n_threads) {
   return std::move(*result);
 }
 
+TEST(ExpandCancelled, GivesUpBeforeTheNextPiece) {
+  int n_asked = 0;
+  const auto given_up =
+      model::expand_to_f32(synthetic(DType::kQ8_0), {.cancelled = [&] { return ++n_asked == 2; }});
+  ASSERT_FALSE(given_up.ok());
+  EXPECT_EQ(given_up.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(n_asked, 2);
+}
+
 class Expand : public testing::TestWithParam<DType> {};
 
 TEST_P(Expand, GivesTheSameLogitsAndTokensOnScalar) {
