@@ -67,12 +67,12 @@ Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
 
 Result<int> run(Options options) {
   TRY_ASSIGN(options.peer.kv_type, kv_type(options.model));
+  TRY_ASSIGN(options.peer.program, bench::find_peer(options.peer.program));  // before anything takes long
   if (cpu_topology().nodes.size() > 1) options.peer.numa = options.model.numa;
   const std::atomic<bool>& cancelled = install_signal_flag();
   std::optional<TemporaryFolder> folder;
   if (model::is_synthetic(options.peer.model_path)) {
-    TRY(bench::find_peer(options.peer.program));  // before a model is written for nothing
-    TRY(create_backend(options.model));
+    TRY(create_backend(options.model));  // before a model is written for nothing
     TRY_ASSIGN(TemporaryFolder made, TemporaryFolder::make());
     folder.emplace(std::move(made));
     TRY_ASSIGN(options.peer.model_path, write_model(options.peer.model_path, *folder, cancelled));

@@ -97,15 +97,19 @@ Result<int> run_attached(const std::vector<std::string>& argv) {
 }
 
 std::optional<std::string> find_program(std::string_view name) {
+  const auto is_program = [](const std::string& file) {
+    std::error_code error;
+    return std::filesystem::is_regular_file(file, error) && ::access(file.c_str(), X_OK) == 0;
+  };
+  if (name.find('/') != std::string_view::npos) {
+    return is_program(std::string(name)) ? std::optional<std::string>(name) : std::nullopt;
+  }
   const std::string path = environment::get("PATH").value_or("/usr/bin:/bin");
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find(':', begin), path.size());
     const std::string candidate =
         fmt::format("{}/{}", std::string_view(path).substr(begin, end - begin), name);
-    std::error_code error;
-    if (std::filesystem::is_regular_file(candidate, error) && ::access(candidate.c_str(), X_OK) == 0) {
-      return candidate;
-    }
+    if (is_program(candidate)) return candidate;
     begin = end + 1;
   }
   return std::nullopt;

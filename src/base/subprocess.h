@@ -11,7 +11,8 @@
 
 namespace inferno {
 
-// The path of an executable of that name in one of the folders of PATH.
+// The path of an executable of that name in one of the folders of PATH; a name with a slash is the path
+// itself, if there is one.
 std::optional<std::string> find_program(std::string_view name);
 
 struct Finished {

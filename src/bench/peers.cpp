@@ -171,11 +171,12 @@ class Comparer {
 }  // namespace
 
 Result<std::string> find_peer(const std::string& program) {
-  if (program.find('/') != std::string::npos) return program;
   if (const auto path = find_program(program)) return *path;
-  return make_error(ErrorCode::kUnavailable,
-                    "{} is not on PATH; install llama.cpp, or name the program with --program",
-                    escaped(program, 4096));
+  const bool is_path = program.find('/') != std::string::npos;
+  return make_error(ErrorCode::kUnavailable, "{}{}", escaped(program, 4096),
+                    is_path
+                        ? ": expected llama.cpp's llama-bench, found no executable file; --program names it"
+                        : " is not on PATH; install llama.cpp, or name the program with --program");
 }
 
 Result<PeerComparison> compare_with_peer(const model::LoadedModel& loaded, const PeerOptions& options,

@@ -45,7 +45,8 @@ struct PeerComparison {
 
 using OnRound = std::function<void(int round, int n_rounds, std::string_view who)>;
 
-// The path of llama-bench: `program` itself when it is a path. kUnavailable when it is not on PATH.
+// The path of llama-bench: `program` itself when it is a path. kUnavailable when there is no executable at
+// it, or none of that name on PATH.
 Result<std::string> find_peer(const std::string& program);
 
 // Errors: those of find_peer(); kRuntime when the program fails or says what we do not understand.

@@ -134,7 +134,7 @@ TEST(BenchGeneration, AModelTooLargeForMemoryIsRefusedBeforeItIsLoaded) {
   std::filesystem::resize_file(path, raw.bytes().size() + (uintmax_t{4} << 40), error);
   if (error) GTEST_SKIP() << "no sparse files here: " << error.message();
   for (const std::string command :
-       {"bench generation --no-save --model ", "bench ladder --model ", "bench peers "}) {
+       {"bench generation --no-save --model ", "bench ladder --model ", "bench peers --program /bin/sh "}) {
     const Finished finished = run_program("inferno", command + "'" + path.string() + "'");
     EXPECT_EQ(finished.exit_code, 1);
     EXPECT_TRUE(contains(finished.err, "needs 4.4 TB of memory, 4.4 TB of weights and 0 bytes of keys"))

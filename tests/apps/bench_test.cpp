@@ -308,6 +308,13 @@ TEST_F(BenchPeers, WithoutTheProgramNoModelIsWritten) {
                   "TMPDIR=/nowhere");
   EXPECT_EQ(finished.exit_code, 2);
   EXPECT_NE(finished.err.find("no-such-llama-bench is not on PATH"), std::string::npos) << finished.err;
+  const Finished of_a_file = run_program("inferno", "bench peers '" INFERNO_SOURCE_DIR
+                                                    "/models/demo/demo-tales-q8_0.gguf' --program " +
+                                                        path("no"));
+  EXPECT_EQ(of_a_file.exit_code, 2) << "not what a run that fails has";
+  EXPECT_NE(of_a_file.err.find("no: expected llama.cpp's llama-bench, found no executable file"),
+            std::string::npos)
+      << of_a_file.err;
   EXPECT_EQ(run_program("inferno", "bench peers ''").exit_code, 2);
 }
 

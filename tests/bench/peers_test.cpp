@@ -124,7 +124,15 @@ TEST_F(Peers, APeerThatIsNotThereIsSaidToBe) {
   const auto comparison = compare("no-such-llama-bench");
   ASSERT_FALSE(comparison.ok());
   EXPECT_EQ(comparison.error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(find_peer("a/path").value(), "a/path");
+  EXPECT_EQ(find_peer("/bin/sh").value(), "/bin/sh");
+  for (const char* path : {"a/path", "/bin", "/dev/null"}) {
+    const auto found = find_peer(path);
+    ASSERT_FALSE(found.ok()) << path;
+    EXPECT_EQ(found.error().code, ErrorCode::kUnavailable);
+    EXPECT_EQ(found.error().message,
+              std::string(path) +
+                  ": expected llama.cpp's llama-bench, found no executable file; --program names it");
+  }
 }
 
 }  // namespace
