@@ -19,6 +19,7 @@ Run setup_perplexity(Command command);
 Run setup_synthesize(Command command);
 Run setup_quantize(Command command);
 Run setup_ceilings(Command command);
+Run setup_cache(Command command);
 Run setup_completion(Command command);
 Run setup_bench(Command command);
 

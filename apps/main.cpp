@@ -41,6 +41,7 @@ constexpr Row kCommands[] = {
     {"quantize", nullptr, "Write a model with its weights in another format", setup_quantize},
     {"ceilings", nullptr, "Show how fast this machine reads memory and computes", setup_ceilings},
     {"bench", nullptr, "Measure speeds, compare and show them", setup_bench},
+    {"cache", nullptr, "List or remove the repacked weights that --repack-cache keeps", setup_cache},
     {"completion", nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
     {nullptr, "bench-generation", "Time the configurations of a suite on one model", setup_bench_generation},

@@ -1,8 +1,14 @@
 #include "model/repack.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <optional>
+#include <system_error>
+#include <tuple>
 
+#include "base/atomic_file.h"
 #include "base/content_hash.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -12,6 +18,7 @@ namespace inferno::model {
 namespace {
 
 constexpr std::string_view kModule = "inferno::model";
+constexpr std::string_view kEnding = ".repack";
 
 uint64_t hash_of(const std::vector<uint64_t>& numbers) {
   return content_hash(std::as_bytes(std::span(numbers)));
@@ -23,6 +30,23 @@ uint64_t sample_of(const Tensor& tensor) {
   const std::span bytes(tensor.as<const std::byte>(), tensor.bytes());
   const size_t n = std::min(kSampleBytes, bytes.size());
   return content_hash(bytes.subspan((bytes.size() - n) / 2, n));
+}
+
+// Of a file whose name repack_cache_path() could have made: MODEL-HASH.ISA.repack.
+std::optional<StoredRepackCache> stored_cache(const std::filesystem::path& path) {
+  constexpr size_t kHashDigits = 16;
+  struct stat info {};
+  const std::string name = path.stem().string();  // without the ending
+  const size_t dot = name.rfind('.');
+  if (path.extension() != kEnding || dot == std::string::npos || dot < kHashDigits + 1) return std::nullopt;
+  const size_t dash = dot - kHashDigits - 1;
+  const std::string_view hash = std::string_view(name).substr(dash + 1, kHashDigits);
+  if (name[dash] != '-' || hash.find_first_not_of("0123456789abcdef") != std::string_view::npos ||
+      ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  return StoredRepackCache{path.string(), name.substr(0, dash), name.substr(dot + 1),
+                           static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec};
 }
 
 // Why no cache can belong to the model, or "".
@@ -54,20 +78,52 @@ backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& ba
 
 std::string repack_cache_path(const std::string& folder, const gguf::File& file,
                               const backend::Backend& backend) {
-  constexpr size_t kMaxNameBytes = 100;
   std::error_code error;
   const std::filesystem::path given(file.path());
   const std::filesystem::path canonical = std::filesystem::canonical(given, error);
   const std::string place = error ? given.string() : canonical.string();
-  std::string name = given.stem().string().substr(0, kMaxNameBytes);
+  const std::string file_name =
+      fmt::format("{}-{:016x}.{}{}", plain_model_name(file.path()),
+                  content_hash(std::as_bytes(std::span(place))), backend.info().isa, kEnding);
+  return (std::filesystem::path(folder) / file_name).string();
+}
+
+std::string plain_model_name(const std::string& path) {
+  constexpr size_t kMaxNameBytes = 100;
+  std::string name = std::filesystem::path(path).stem().string().substr(0, kMaxNameBytes);
   const auto is_plain = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   };
   std::replace_if(
       name.begin(), name.end(), [&](char c) { return !is_plain(c); }, '_');
-  const std::string file_name = fmt::format(
-      "{}-{:016x}.{}.repack", name, content_hash(std::as_bytes(std::span(place))), backend.info().isa);
-  return (std::filesystem::path(folder) / file_name).string();
+  return name;
+}
+
+Result<std::vector<StoredRepackCache>> stored_repack_caches(const std::string& folder) {
+  std::vector<StoredRepackCache> caches;
+  std::error_code error;
+  std::filesystem::directory_iterator files(folder, error);
+  if (error == std::errc::no_such_file_or_directory) return caches;
+  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
+    if (auto cache = stored_cache(files->path())) caches.push_back(std::move(*cache));
+  }
+  if (error) {
+    return make_error(ErrorCode::kIo, "{}: cannot read this folder: {}", escaped(folder, folder.size()),
+                      std::generic_category().message(error.value()));
+  }
+  std::sort(caches.begin(), caches.end(), [](const StoredRepackCache& a, const StoredRepackCache& b) {
+    return std::tie(a.model, a.isa, a.path) < std::tie(b.model, b.isa, b.path);
+  });
+  return caches;
+}
+
+Status remove_repack_cache(const StoredRepackCache& cache) {
+  remove_temporary_files(cache.path);
+  std::error_code error;
+  std::filesystem::remove(cache.path, error);
+  if (!error) return {};
+  return make_error(ErrorCode::kIo, "{}: cannot remove it: {}", escaped(cache.path, cache.path.size()),
+                    std::generic_category().message(error.value()));
 }
 
 std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folder, const gguf::File& file,

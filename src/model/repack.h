@@ -2,6 +2,8 @@
 // (backend/repack_cache.h), this is about the files that they were made of.
 #pragma once
 
+#include <cstdint>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +25,26 @@ backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& ba
 // place.
 std::string repack_cache_path(const std::string& folder, const gguf::File& file,
                               const backend::Backend& backend);
+
+// A file of such a name: a cache that some start has left there.
+struct StoredRepackCache {
+  std::string path;
+  std::string model;  // as plain_model_name() has it
+  std::string isa;
+  uint64_t bytes = 0;
+  std::time_t written = 0;
+};
+
+// The name of a model's file without folder and ending, letters, digits, "-" and "_" alone.
+std::string plain_model_name(const std::string& path);
+
+// The caches in `folder`, ordered by model and ISA; none of a folder that is not there. kIo when it cannot be
+// read.
+Result<std::vector<StoredRepackCache>> stored_repack_caches(const std::string& folder);
+
+// Removes the file and what writers that were killed have left beside it. A program that has mapped it goes
+// on. Errors: kIo.
+Status remove_repack_cache(const StoredRepackCache& cache);
 
 // The model's cache in `folder`, empty where there is none that is good. nullptr for an empty folder, for a
 // model that is in no file and for a backend that does not repack; the last two with a warning.

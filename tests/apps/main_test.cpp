@@ -12,8 +12,8 @@
 namespace inferno::test {
 namespace {
 
-constexpr const char* kCommands[] = {"generate",   "inspect",  "tokenize", "logits",
-                                     "synthesize", "ceilings", "bench",    "completion"};
+constexpr const char* kCommands[] = {"generate", "inspect", "tokenize", "logits",    "synthesize",
+                                     "ceilings", "bench",   "cache",    "completion"};
 constexpr const char* kLinks[] = {"model-generate", "gguf-inspect", "tokenizer-demo", "bench-generation"};
 
 void expect_help(const Finished& finished, const std::string& usage) {

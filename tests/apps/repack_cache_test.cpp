@@ -127,6 +127,47 @@ TEST_F(RepackCacheOption, InspectReadsAllOfItOnRequest) {
       << damaged.err;
 }
 
+TEST_F(RepackCacheOption, TheCacheCommandListsAndRemoves) {
+  const fs::path folder = dir_ / "c";
+  const auto cache = [&](const std::string& arguments) {
+    return run_program("inferno", "cache --folder '" + folder.string() + "' " + arguments);
+  };
+  EXPECT_EQ(cache("").out.find("no caches in " + folder.string() + "; --repack-cache"), 0u);
+  const std::string option = "--repack-cache=" + folder.string() + " ";
+  const std::string other = (dir_ / "Other 1.5B.gguf").string();
+  fs::copy_file(model_, other);
+  generate(option + model_);
+  generate(option + "'" + other + "'");
+  std::ofstream(folder / "ceilings.json") << "{}";
+  std::ofstream(folder / "notes.repack") << "not of ours";
+
+  const Finished listed = cache("");
+  EXPECT_EQ(listed.exit_code, 0) << listed.err;
+  EXPECT_TRUE(listed.out.starts_with("  model       ISA")) << listed.out;
+  EXPECT_NE(listed.out.find("\n  Other_1_5B "), std::string::npos) << listed.out;
+  EXPECT_NE(listed.out.find(" MB  just now\n  demo       "), std::string::npos) << listed.out;
+  EXPECT_NE(listed.out.find("\n\n2 caches, "), std::string::npos) << listed.out;
+  const Json json = parse_json(cache("--json").out).value();
+  ASSERT_EQ(json["caches"].size(), 2u);
+  EXPECT_EQ(json["caches"][1]["model"], "demo");
+  EXPECT_EQ(json["caches"][1]["bytes"], fs::file_size(json["caches"][1]["path"].get<std::string>()));
+
+  const Finished unknown = cache("--remove dmeo");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_NE(unknown.err.find("--remove dmeo: no cache of such a model in " + folder.string() +
+                             "; did you mean demo?\n"),
+            std::string::npos)
+      << unknown.err;
+  EXPECT_TRUE(cache("--remove '" + other + "'").out.starts_with("removed 1 cache, "));
+  EXPECT_TRUE(cache("--remove demo").out.starts_with("removed 1 cache, "));
+  generate(option + model_);
+  EXPECT_EQ(cache("--clear --remove demo").exit_code, 2);
+  EXPECT_TRUE(cache("--clear").out.starts_with("removed 1 cache, "));
+  EXPECT_EQ(n_files(folder), 2u) << "what is no repack cache stays";
+  EXPECT_TRUE(cache("--clear").out.starts_with("removed 0 caches, "));
+  EXPECT_EQ(run_program("inferno", "cache", "", "XDG_CACHE_HOME= HOME=").exit_code, 2);
+}
+
 TEST_F(RepackCacheOption, OfTheDemoModelAWarningSaysThatThereIsNone) {
   const Finished finished = generate("--repack-cache");
   EXPECT_EQ(finished.exit_code, 0);
