@@ -48,14 +48,15 @@ constexpr Row kCommands[] = {
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
 };
 
+// Most of them are for few readers, and longer than the commands.
+constexpr const char* kEnvironment = "environment";
+
 std::string environment_help() {
   std::vector<HelpRow> rows;
   for (const environment::Variable& variable : environment::variables()) {
     rows.emplace_back(variable.name, variable.meaning);
   }
-  std::string text = help_section("Environment", rows);
-  text.pop_back();  // the last newline
-  return text;
+  return "The environment variables that inferno reads.\n" + help_section("Environment", rows);
 }
 
 // As other programs call it.
@@ -78,8 +79,9 @@ int run_inferno(int argc, char** argv) {
       "  inferno generate                                    a tale by the demo model\n"
       "  inferno generate model.gguf \"Once upon a time\" 64   64 tokens by a model of yours\n"
       "  inferno inspect model.gguf                          what is in the file\n"
-      "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n" +
-      environment_help());
+      "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n\n"
+      "`inferno COMMAND --help` shows a command's options, `inferno help environment` the variables that\n"
+      "are read.");
   std::vector<std::pair<Command, Run>> runs;
   for (const Row& row : kCommands) {
     if (row.name == nullptr) continue;
@@ -96,6 +98,10 @@ int run_inferno(int argc, char** argv) {
   std::string version = "--version";
   if (words[1] == std::string_view("-v") || words[1] == std::string_view("-V")) words[1] = version.data();
   if (words[1] == std::string_view("help")) {
+    if (argc == 3 && words[2] == std::string_view(kEnvironment)) {
+      write_stdout(environment_help());
+      return finish_stdout();
+    }
     words.erase(words.begin() + 1);
     words.push_back(help.data());
   }

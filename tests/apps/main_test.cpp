@@ -46,12 +46,16 @@ TEST(Executable, HelpNamesValuesForPeople) {
             std::string::npos);
 }
 
-TEST(Executable, HelpNamesEveryCommandAndVariable) {
+TEST(Executable, HelpNamesEveryCommandAndWhereTheVariablesAre) {
   const std::string help = run_program("inferno", "--help").out;
   for (const char* command : kCommands)
     EXPECT_NE(help.find(std::string("\n  ") + command), std::string::npos);
+  EXPECT_NE(help.find("`inferno help environment`"), std::string::npos) << help;
+  const Finished environment = run_program("inferno", "help environment");
+  EXPECT_EQ(environment.exit_code, 0);
   for (const char* variable : {"INFERNO_LOG", "RUST_LOG", "NO_COLOR"}) {
-    EXPECT_NE(help.find(std::string("\n  ") + variable), std::string::npos) << variable;
+    EXPECT_NE(environment.out.find(std::string("\n  ") + variable), std::string::npos) << variable;
+    EXPECT_EQ(help.find(variable), std::string::npos) << "help should fit on a screen";
   }
 }
 
