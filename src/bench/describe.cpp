@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "backend/ceilings.h"
 #include "base/cpu_topology.h"
 #include "base/version.h"
 #include "model/synthetic.h"
@@ -24,6 +25,12 @@ std::string model_name(const model::LoadedModel& loaded, const std::string& path
   if (const auto spec = model::parse_synthetic(path)) return fmt::format("synthetic:{}", spec->preset.name);
   const std::string& name = loaded.model->config().name;
   return name.empty() ? std::filesystem::path(path).stem().string() : name;
+}
+
+// Some seconds are gone before the first run where ceilings are measured.
+bool has_time_for_ceilings(const RunOptions& options) {
+  constexpr double kLeastSeconds = 15;
+  return options.max_seconds.value_or(kLeastSeconds) >= kLeastSeconds || backend::has_cached_cpu_ceilings();
 }
 
 }  // namespace
@@ -50,7 +57,9 @@ Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& opt
   setting.seed = seed;
   setting.device = backend.info();
   if (setting.device.device == "CPU") setting.device_name = cpu_topology().model;
-  TRY_ASSIGN(setting.ceilings, backend.measure_ceilings(cancelled));
+  if (has_time_for_ceilings(options)) {
+    TRY_ASSIGN(setting.ceilings, backend.measure_ceilings(cancelled));
+  }
   setting.engine_version = version();
   setting.git_revision = git_revision();
   setting.timestamp = utc_time(std::time(nullptr));

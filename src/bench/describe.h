@@ -9,8 +9,9 @@
 
 namespace inferno::bench {
 
-// Measures the ceilings, unless `cancelled` (kCancelled), or takes them from this boot's cache. `model_path`
-// as the user gave it; empty is the demo model.
+// Takes the ceilings from this boot's cache, or measures them, unless `cancelled` (kCancelled). They stay
+// unknown where that would take much of a short options.max_seconds. `model_path` as the user gave it; empty
+// is the demo model.
 Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& options,
                          const std::string& model_path, const std::string& suite, uint64_t seed,
                          const CancelFn& cancelled = {});

@@ -124,8 +124,10 @@ class Climb {
     load.tensor_check = model::TensorCheck::kNone;
     load.cancelled = cancel_by(cancelled_);
     TRY_ASSIGN(const model::LoadedModel loaded, model::load_from_gguf(gguf::File(file), *backend, load));
+    RunOptions described = run;
+    described.max_seconds = options_.run.max_seconds;  // of all rungs: what is measured serves them all
     TRY_ASSIGN(const Setting setting,
-               describe(loaded, run, options_.model_path, "ladder", 42, cancel_by(cancelled_)));
+               describe(loaded, described, options_.model_path, "ladder", 42, cancel_by(cancelled_)));
     note(setting);
     Runner runner(
         loaded, run,

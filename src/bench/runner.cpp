@@ -1,6 +1,7 @@
 #include "bench/runner.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/log.h"
@@ -25,6 +26,8 @@ constexpr std::string_view kPassage =
 
 // Of what is left of --max-seconds, so that runs of one length may differ a little.
 constexpr double kPlannedShare = 0.97;
+// Of --max-seconds, for measuring ceilings at most: the time is asked for to run.
+constexpr double kCeilingsShare = 0.25;
 
 double seconds(Nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -185,29 +188,30 @@ RowPlan Runner::plan(const Row& row) const {
             .trials = options_.trials,
             .run_s = kForever};
   }
-  const double left =
-      kPlannedShare * (end() - row.begin_s) - static_cast<double>(n_ceilings(row)) * ceilings_s_;
+  const double ceilings_s = static_cast<double>(row.rest.size()) * n_ceilings(row) * ceilings_s_;
+  const double left = kPlannedShare * (end() - row.begin_s) - ceilings_s;
   return plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
 }
 
-// Ceilings stand before and after each trial.
-int64_t Runner::n_ceilings(const Row& row) const {
-  return std::ssize(row.rest) * (options_.trials + 1);
+// Of each row, with --max-seconds: before and after each trial, or as many as their share of the time allows.
+int Runner::n_ceilings(const Row& row) const {
+  if (!options_.measures_ceilings) return 0;
+  const double share_s = kCeilingsShare * (end() - row.begin_s) / static_cast<double>(row.rest.size());
+  const double wanted = options_.trials + 1;
+  return static_cast<int>(std::clamp(std::floor(share_s / ceilings_s_), 0.0, wanted));
 }
 
 void Runner::run_row(const Row& row, ConfigResult& result) {
   peak_is_ours_ = reset_peak_resident_memory() || peak_is_ours_;
   row_ceilings_s_ = 0;
+  row_n_ceilings_ = 0;
   result.peak_host_bytes = 0;
   if (const RowPlan plan = this->plan(row); !plan.fits) {
     result.note = fmt::format(
         "not run: its prompt of {} and {} new tokens take about {} s at the speed so far, {} s of "
-        "--max-seconds are left for it{}",
+        "--max-seconds are left for it",
         result.prompt_tokens, std::min(result.max_new_tokens, kLeastNewTokens), short_seconds(plan.least_s),
-        short_seconds(std::max(plan.left_s, 0.0)),
-        ceilings_s_ == 0 ? ""
-                         : fmt::format(" beside {} measurements of the machine's ceilings, {} s each",
-                                       n_ceilings(row), short_seconds(ceilings_s_)));
+        short_seconds(std::max(plan.left_s, 0.0)));
   } else if (const Status ran = run_trials(row, result); !ran) {
     result.note = fmt::format("failed: {}", ran.error().message);
   } else {
@@ -226,8 +230,10 @@ void Runner::note_peak_memory(ConfigResult& result) {
 
 // Absent as well where they cannot be measured, which is no reason to lose what was timed. The memory that is
 // read for them is not counted among the run's.
-std::optional<backend::CeilingsNow> Runner::ceilings_now(ConfigResult& result) {
-  if (!options_.measures_ceilings || is_cancelled() || elapsed() + ceilings_s_ > end()) return std::nullopt;
+std::optional<backend::CeilingsNow> Runner::ceilings_now(const Row& row, ConfigResult& result) {
+  const bool has_time =
+      !options_.max_seconds || (row_n_ceilings_ < n_ceilings(row) && elapsed() + ceilings_s_ <= end());
+  if (!options_.measures_ceilings || is_cancelled() || !has_time) return std::nullopt;
   note_peak_memory(result);
   const double begin = elapsed();
   backend::Backend& backend = loaded_.model->backend();
@@ -236,6 +242,7 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(ConfigResult& result) {
   peak_is_ours_ = reset_peak_resident_memory();
   ceilings_s_ = elapsed() - begin;
   row_ceilings_s_ += ceilings_s_;
+  ++row_n_ceilings_;
   if (now) return *now;
   log::event(log::Level::kWarn, "inferno::bench", "ceilings not measured", {{"reason", now.error().message}});
   return std::nullopt;
@@ -252,7 +259,7 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     progress_.warmup = is_first && result.warmup_runs < plan.warmup_runs;
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
     progress_.n_runs = progress_.warmup ? plan.warmup_runs : std::max(options_.trials, n_trials(result) + 1);
-    if (!progress_.warmup && !before) before = ceilings_now(result);
+    if (!progress_.warmup && !before) before = ceilings_now(row, result);
     const auto stolen = options_.stolen_time ? options_.stolen_time() : std::nullopt;
     TRY_ASSIGN(std::optional<Trial> trial, run_once(engine, row, ids, result));
     if (!trial) break;
@@ -263,7 +270,7 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     } else if (is_first || trial->generated_tokens == result.max_new_tokens) {
       result.cut = result.cut || trial->generated_tokens < result.max_new_tokens;
       result.max_new_tokens = trial->generated_tokens;
-      const auto after = ceilings_now(result);
+      const auto after = ceilings_now(row, result);
       if (before && after) {
         trial->ceilings = mean(*before, *after);
       } else {
@@ -312,6 +319,8 @@ void Runner::add_note(ConfigResult& result) const {
   };
   count(n_trials(result), options_.trials, "trials");
   count(result.warmup_runs, options_.warmup_runs, "warm-up runs");
+  if (options_.measures_ceilings && options_.max_seconds)
+    count(row_n_ceilings_, n_trials(result) + 1, "measurements of the machine's ceilings");
   if (is_cancelled()) {
     notes.push_back("interrupted");
   } else if (result.trials.empty()) {

@@ -26,7 +26,8 @@ struct RunOptions {
   int trials = 3;
   bool use_kv_cache = true;
   DType kv_type = DType::kF16;
-  // Before and after each trial, in some tenths of a second, which count among max_seconds.
+  // Before and after each trial, in some tenths of a second, which count among max_seconds: of that they take
+  // a quarter at most, and the note says how many of them had to be left out.
   bool measures_ceilings = false;
   // What the machine's host has taken so far (base/stolen_time.h). Where it is given and max_seconds is not,
   // there are more trials until enough are undisturbed, at most twice as many; the least disturbed count, and
@@ -68,6 +69,7 @@ class Runner {
 
  private:
   static constexpr double kForever = std::numeric_limits<double>::infinity();
+  static constexpr double kCeilingsGuess_s = 0.5;  // before any were measured
   // A config whose turn it is, and those after it.
   struct Row {
     std::span<const Config> rest;
@@ -75,9 +77,9 @@ class Runner {
   };
   // Of what the pace is by now.
   RowPlan plan(const Row& row) const;
-  int64_t n_ceilings(const Row& row) const;
+  int n_ceilings(const Row& row) const;
   void run_row(const Row& row, ConfigResult& result);
-  std::optional<backend::CeilingsNow> ceilings_now(ConfigResult& result);
+  std::optional<backend::CeilingsNow> ceilings_now(const Row& row, ConfigResult& result);
   void note_peak_memory(ConfigResult& result);
   Status run_trials(const Row& row, ConfigResult& result);
   // Since `before`, of the time of the trial's threads.
@@ -106,9 +108,10 @@ class Runner {
   std::chrono::steady_clock::time_point begin_;
   Progress progress_;
   Pace pace_;
-  double ceilings_s_ = 0;      // that the last ones took
-  double row_ceilings_s_ = 0;  // that those of the row have taken
-  bool peak_is_ours_ = true;   // whether the peak of memory is that of runs and nothing else
+  double ceilings_s_ = kCeilingsGuess_s;  // that the last ones took
+  double row_ceilings_s_ = 0;             // that those of the row have taken
+  int row_n_ceilings_ = 0;
+  bool peak_is_ours_ = true;  // whether the peak of memory is that of runs and nothing else
 };
 
 // What a cache holds of `tokens` positions, every layer at full length, as the seed's log counts it:

@@ -190,13 +190,17 @@ TEST_F(RunnerTest, ARowThatCannotFitIsSaidAtOnceAndItsTimeGoesToTheOthers) {
   }
 }
 
-TEST_F(RunnerTest, WhatCeilingsTakeOfTheTimeIsSaidWhereARowDoesNotFit) {
-  const RunOptions options{
-      .warmup_runs = 0, .trials = 1, .use_kv_cache = false, .measures_ceilings = true, .max_seconds = 2};
-  const auto results = run({config(4, 12), config(400, 100)}, options);
-  EXPECT_NE(results[1].note.find("left for it beside 2 measurements of the machine's ceilings, "),
-            std::string::npos)
-      << results[1].note;
+TEST_F(RunnerTest, CeilingsTakeNoMoreThanTheirShareOfTheTime) {
+  RunOptions options{.warmup_runs = 0, .trials = 2, .measures_ceilings = true, .max_seconds = 1};
+  const auto none = run({config(4, 12)}, options);
+  ASSERT_EQ(none[0].trials.size(), 2u);
+  EXPECT_FALSE(none[0].trials[0].ceilings.has_value());
+  EXPECT_EQ(none[0].note, "--max-seconds left time for 0 of 3 measurements of the machine's ceilings");
+  options.max_seconds = 1000;
+  const auto all = run({config(4, 12)}, options);
+  ASSERT_EQ(all[0].trials.size(), 2u);
+  EXPECT_TRUE(all[0].trials[1].ceilings.has_value());
+  EXPECT_EQ(all[0].note, "");
 }
 
 TEST_F(RunnerTest, EnoughTimeChangesNothing) {
