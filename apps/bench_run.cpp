@@ -3,23 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "apps/progress_bar.h"
 #include "apps/validators.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "model/config.h"
 
 namespace inferno::apps {
-namespace {
-
-std::string duration_text(double seconds) {
-  if (seconds < 60) return fmt::format("{:.0f} s", seconds);
-  return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
-}
-
-}  // namespace
-
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens) {
   TRY_ASSIGN(const model::ModelConfig config, model::read_config(file));
   kv::Config kv{.layers = {}, .dtype = kv_type};

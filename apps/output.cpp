@@ -1,5 +1,6 @@
 #include "apps/output.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +24,12 @@ size_t utf8_length(std::string_view text) {
     if (is_valid_utf8(text.substr(0, n))) return n;
   }
   return 0;
+}
+
+std::optional<size_t> columns_of(int fd) {
+  winsize size{};
+  if (::isatty(fd) != 1 || ::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
+  return size.ws_col;
 }
 
 bool colour_wanted(bool on_stderr) {
@@ -122,6 +129,13 @@ bool stdout_is_terminal() {
 }
 bool stderr_is_terminal() {
   return ::isatty(STDERR_FILENO) == 1;
+}
+
+std::optional<size_t> stdout_columns() {
+  return columns_of(STDOUT_FILENO);
+}
+std::optional<size_t> stderr_columns() {
+  return columns_of(STDERR_FILENO);
 }
 
 std::string dim(std::string_view text, bool on_stderr) {

@@ -1,6 +1,8 @@
 // How commands speak: results on stdout, everything else on stderr, exit codes in one place.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,6 +48,9 @@ class StdoutBuffer {
 
 bool stdout_is_terminal();
 bool stderr_is_terminal();
+// How wide they are; nullopt off a terminal, and where it does not say.
+std::optional<size_t> stdout_columns();
+std::optional<size_t> stderr_columns();
 // Honours NO_COLOR and TERM=dumb. The text as it is when colour is off.
 std::string dim(std::string_view text, bool on_stderr);
 std::string red(std::string_view text, bool on_stderr);

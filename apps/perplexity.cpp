@@ -3,6 +3,7 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -34,9 +35,12 @@ std::string plus_minus(const bench::Perplexity& perplexity) {
   return fmt::format("{:.4f} ± {:.4f}", perplexity.value(), perplexity.error());
 }
 
-std::string progress_line(const bench::PerplexityReport& report) {
-  return fmt::format("chunk {} of {}: perplexity {}, {:.0f} tok/s", report.n_chunks, report.n_all_chunks,
-                     plus_minus(report.perplexity), report.tokens_per_second());
+// `elapsed_s` is that of both models, where there is a base.
+std::string progress_line(const bench::PerplexityReport& report, double elapsed_s) {
+  const double chunk_s = elapsed_s / static_cast<double>(report.n_chunks);
+  const double left_s = chunk_s * static_cast<double>(report.n_all_chunks - report.n_chunks);
+  return fmt::format("chunk {} of {}: {}, {:.0f} tok/s, about {} left", report.n_chunks, report.n_all_chunks,
+                     plus_minus(report.perplexity), report.tokens_per_second(), duration_text(left_s));
 }
 
 std::string text_report(const bench::PerplexityReport& report) {
@@ -99,18 +103,23 @@ Result<int> run(const Options& options) {
     TRY_ASSIGN(base, load_model(options.base_path, options.model));
   }
   ProgressBar bar;
-  TRY_ASSIGN(const bench::PerplexityReport report,
-             bench::measure_perplexity(loaded, text,
-                                       {.context = options.context,
-                                        .max_chunks = options.max_chunks,
-                                        .kv_type = kv,
-                                        .n_threads = options.model.threads,
-                                        .on_chunk =
-                                            [&](const bench::PerplexityReport& so_far) {
-                                              bar.show_line([&] { return progress_line(so_far); });
-                                            },
-                                        .cancelled = cancel_by(&cancelled)},
-                                       base ? &*base : nullptr));
+  using Clock = std::chrono::steady_clock;
+  const auto elapsed_s = [begin = Clock::now()] {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+  };
+  TRY_ASSIGN(
+      const bench::PerplexityReport report,
+      bench::measure_perplexity(loaded, text,
+                                {.context = options.context,
+                                 .max_chunks = options.max_chunks,
+                                 .kv_type = kv,
+                                 .n_threads = options.model.threads,
+                                 .on_chunk =
+                                     [&](const bench::PerplexityReport& so_far) {
+                                       bar.show_line([&] { return progress_line(so_far, elapsed_s()); });
+                                     },
+                                 .cancelled = cancel_by(&cancelled)},
+                                base ? &*base : nullptr));
   bar.clear();
   if (report.n_chunks > 0) {
     write_stdout(options.json ? json_report(options, loaded.model->backend().info().backend, report)

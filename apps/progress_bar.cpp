@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 
@@ -12,6 +13,11 @@
 #include "base/text.h"
 
 namespace inferno::apps {
+
+std::string duration_text(double seconds) {
+  if (seconds < 60) return fmt::format("{:.0f} s", seconds);
+  return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
+}
 
 // Without escape codes: \r goes back, spaces wipe out.
 ProgressBar::ProgressBar()
@@ -45,7 +51,9 @@ bool ProgressBar::is_due() {
   return true;
 }
 
-void ProgressBar::draw(const std::string& line) {
+void ProgressBar::draw(const std::string& whole) {
+  // A line that wraps would leave its upper half behind.
+  const std::string line = shortened(whole, stderr_columns().value_or(80) - 1);
   std::fputs(("\r" + padded(line, width_, Align::kLeft)).c_str(), stderr);
   width_ = std::max(width_, display_width(line));
 }

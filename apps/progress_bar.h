@@ -11,6 +11,9 @@
 
 namespace inferno::apps {
 
+// "12 s", "3 min 05 s"
+std::string duration_text(double seconds);
+
 class ProgressBar {
  public:
   ProgressBar();

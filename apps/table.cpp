@@ -11,6 +11,16 @@ size_t display_width(std::string_view text) {
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+std::string shortened(std::string_view text, size_t width) {
+  if (display_width(text) <= width) return std::string(text);
+  size_t end = 0;
+  for (size_t columns = 0; end < text.size(); ++end) {
+    const bool begins = (static_cast<unsigned char>(text[end]) & 0xc0) != 0x80;
+    if (begins && ++columns >= width) break;
+  }
+  return std::string(text.substr(0, end)) + "…";
+}
+
 std::string padded(std::string_view text, size_t width, Align align) {
   const size_t own = display_width(text);
   const std::string padding(width > own ? width - own : 0, ' ');

@@ -47,6 +47,15 @@ TEST_F(PerplexityCommand, PrintsPerplexityAndItsError) {
   EXPECT_TRUE(contains(finished.out, " chunks of 512, ")) << finished.out;
 }
 
+TEST_F(PerplexityCommand, ATerminalShowsHowLongItStillTakes) {
+  const Finished finished =
+      run_in_terminal("inferno", fmt::format("perplexity {} {} --ctx 64", kDemo, text_));
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_TRUE(contains(finished.out, "\rchunk 1 of ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, " tok/s, about ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, " s left")) << finished.out;
+}
+
 TEST_F(PerplexityCommand, JsonAndABaseModel) {
   const std::string f32 = (dir_ / "f32.gguf").string();
   ASSERT_EQ(run_program("inferno", fmt::format("quantize {} {} f32", kDemo, f32)).exit_code, 0);
