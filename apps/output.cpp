@@ -3,6 +3,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -10,13 +11,15 @@
 
 #include "apps/signals.h"
 #include "base/environment.h"
+#include "base/log.h"
 #include "base/text.h"
 
 namespace inferno::apps {
 namespace {
 
-std::string command_to_help;  // or empty
-int stdout_error = 0;         // the first errno of a failed write
+std::string command_to_help;             // or empty
+int stdout_error = 0;                    // the first errno of a failed write
+std::atomic<bool> text_is_open = false;  // whether what was written to stdout lacks its newline
 
 // Bytes of the character that `text` begins with, 0 if that is not valid UTF-8.
 size_t utf8_length(std::string_view text) {
@@ -30,6 +33,11 @@ std::optional<size_t> columns_of(int fd) {
   winsize size{};
   if (::isatty(fd) != 1 || ::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
   return size.ws_col;
+}
+
+// Ends the line of text that stands on a terminal, before a line goes to stderr there.
+void end_line_of_text() {
+  if (text_is_open && stdout_is_terminal() && stderr_is_terminal()) write_stdout("\n");
 }
 
 bool colour_wanted(bool on_stderr) {
@@ -49,6 +57,7 @@ int exit_code(ErrorCode code) {
 }
 
 int fail(const Error& error) {
+  end_line_of_text();
   if (error.code == ErrorCode::kCancelled && signal_exit_code() != 0) {
     warn(error.message);
     return signal_exit_code();
@@ -70,6 +79,7 @@ std::string help_pointer(std::string_view command) {
 }
 
 void warn(std::string_view message) {
+  end_line_of_text();
   const std::string line = styled("warning:", "1;33", true) + " " + for_terminal(message) + "\n";
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
@@ -80,7 +90,16 @@ bool write_stdout(std::string_view text) {
     stdout_error = errno == 0 ? EIO : errno;
     return false;
   }
+  if (!text.empty()) text_is_open = !text.ends_with('\n');
   return true;
+}
+
+void separate_log_from_text() {
+  log::set_sink([](std::string_view line) {
+    end_line_of_text();
+    const std::string whole = std::string(line) + "\n";
+    std::fwrite(whole.data(), 1, whole.size(), stderr);
+  });
 }
 
 int finish_stdout() {

@@ -31,6 +31,10 @@ int finish_stdout();
 // become visible (\x1b, \u{9b}), so that none of them acts.
 std::string for_terminal(std::string_view text);
 
+// From now on lines of the log begin on a line of their own where text stands on the same terminal, as errors
+// and warnings do.
+void separate_log_from_text();
+
 // Collects text and hands it to write_stdout() in large pieces; the rest when it goes.
 class StdoutBuffer {
  public:

@@ -26,7 +26,7 @@ Status configure(std::string_view filter_spec);
 Status configure_from_environment();
 // The name that stands in every line (the program's). Default "inferno".
 void set_program(std::string_view program);
-// Replaces stderr as the place where lines go, for tests; an empty function restores it.
+// Replaces stderr as the place where lines go, one call at a time; an empty function restores it.
 void set_sink(std::function<void(std::string_view line)> sink);
 
 // Cheap when off: one atomic load and, if anything is on, a look-up by module.

@@ -69,6 +69,15 @@ TEST(Output, TextThatSharesATerminalWithEventsStandsWhole) {
   EXPECT_TRUE(contains(finished.out, "step=4")) << finished.out;
 }
 
+TEST(Output, ALineOfTheLogBeginsOnALineOfItsOwn) {
+  const Finished finished = run_in_terminal("inferno", "generate -n 200 --metrics none",
+                                            "INFERNO_LOG=inferno::backend=debug NO_COLOR=1");
+  const std::string screen = on_screen(finished.out);
+  const size_t event = screen.find("Z DEBUG inferno: ");
+  ASSERT_NE(event, std::string::npos) << screen;
+  EXPECT_EQ(screen[event - std::string("2026-05-19T22:14:03").size() - 1], '\n') << screen;
+}
+
 TEST(Output, ColourOnlyWhereItIsWanted) {
   EXPECT_TRUE(contains(run_in_terminal("inferno", "generate -n 1").out, "\x1b[2mOnce upon a time\x1b[0m,"));
   EXPECT_TRUE(contains(run_in_terminal("inferno", "nonsense").out, "\x1b[1;31merror:\x1b[0m"));
