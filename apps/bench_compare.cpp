@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "apps/commands.h"
+#include "apps/fitted_tables.h"
 #include "apps/output.h"
 #include "base/text.h"
 #include "bench/compare.h"
@@ -49,7 +50,8 @@ Result<int> run(const Options& options) {
   TRY_ASSIGN(const bench::Report b, bench::read_report(options.b));
   TRY_ASSIGN(const bench::Comparison comparison, bench::compare(a, b));
   for (const std::string& warning : comparison.warnings) warn(warning);
-  write_stdout(bench::comparison_table(comparison) + "\n" + verdict(comparison, gate));
+  write_stdout(fitted_tables(bench::comparison_table(comparison), stdout_columns()) + "\n" +
+               verdict(comparison, gate));
   const int code = finish_stdout();
   const bool passed = comparison.missing.empty() && bench::regressions(comparison, gate).empty() &&
                       bench::undecided(comparison, gate).empty();

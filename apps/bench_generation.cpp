@@ -5,6 +5,7 @@
 
 #include "apps/bench_run.h"
 #include "apps/commands.h"
+#include "apps/fitted_tables.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/output_file.h"
@@ -201,7 +202,9 @@ Result<int> run(Options options) {
   if (signal_exit_code() == 0 && std::none_of(report.results.begin(), report.results.end(), was_run)) {
     return make_error(ErrorCode::kRuntime, "nothing was measured: {}", report.results.front().note);
   }
-  write_stdout(options.json ? bench::to_json(report) : bench::markdown(std::span(&report, 1), previous));
+  write_stdout(options.json
+                   ? bench::to_json(report)
+                   : fitted_tables(bench::markdown(std::span(&report, 1), previous), stdout_columns()));
   if (signal_exit_code() != 0) {
     warn("interrupted: what was measured is shown, but neither saved nor added to the history");
     finish_stdout();

@@ -4,6 +4,7 @@
 
 #include "apps/bench_run.h"
 #include "apps/commands.h"
+#include "apps/fitted_tables.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/output_file.h"
@@ -51,7 +52,7 @@ Result<int> run(Options options) {
                       ladder.rows.front().absent);
   }
   const std::string json = bench::to_json(ladder);
-  write_stdout(options.json ? json : bench::ladder_table(ladder));
+  write_stdout(options.json ? json : fitted_tables(bench::ladder_table(ladder), stdout_columns()));
   if (!options.output.empty()) {
     TRY(write_file_atomically(
         options.output, [&](const AppendFn& append) { return append(std::as_bytes(std::span(json))); }));

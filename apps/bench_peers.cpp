@@ -5,6 +5,7 @@
 
 #include "apps/bench_run.h"
 #include "apps/commands.h"
+#include "apps/fitted_tables.h"
 #include "apps/measured_ceilings.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
@@ -91,7 +92,7 @@ Result<int> run(Options options) {
   TRY_ASSIGN(const bench::PeerComparison comparison,
              bench::compare_with_peer(loaded, options.peer, show, &cancelled));
   bar.clear();
-  write_stdout(bench::peer_table(comparison));
+  write_stdout(fitted_tables(bench::peer_table(comparison), stdout_columns()));
   if (loaded.model->weights().bytes() < backend::uncached_bytes(cpu_topology().l3_bytes)) {
     write_stdout("The weights may lie in the caches: a share of the read bandwidth may pass 100 %.\n");
   }

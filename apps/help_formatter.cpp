@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <sstream>
 
 #include "apps/table.h"
 
@@ -52,21 +51,6 @@ std::vector<HelpRow> command_rows(const CLI::App& app) {
   for (const CLI::App* command : commands_of(app))
     rows.emplace_back(command->get_name(), command->get_description());
   return rows;
-}
-
-// Words in lines of at most `width` columns.
-std::vector<std::string> wrapped(const std::string& text, size_t width) {
-  std::vector<std::string> lines(1);
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    std::string& line = lines.back();
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
-      lines.push_back(word);
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-  }
-  return lines;
 }
 
 class HelpFormatter : public CLI::FormatterBase {

@@ -1,6 +1,7 @@
 #include "apps/table.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "base/check.h"
 
@@ -19,6 +20,20 @@ std::string shortened(std::string_view text, size_t width) {
     if (begins && ++columns >= width) break;
   }
   return std::string(text.substr(0, end)) + "…";
+}
+
+std::vector<std::string> wrapped(const std::string& text, size_t width) {
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    std::string& line = lines.back();
+    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
+      lines.push_back(word);
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+  }
+  return lines;
 }
 
 std::string padded(std::string_view text, size_t width, Align align) {

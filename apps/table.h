@@ -26,6 +26,8 @@ class Table {
 // Columns that the text takes on a terminal, each character as one; and the text with spaces up to `width` of
 // them.
 size_t display_width(std::string_view text);
+// Words in lines of at most `width` columns, or of one word that is wider.
+std::vector<std::string> wrapped(const std::string& text, size_t width);
 // As much of the text as fits, "…" in place of the rest.
 std::string shortened(std::string_view text, size_t width);
 std::string padded(std::string_view text, size_t width, Align align);
