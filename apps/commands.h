@@ -4,12 +4,21 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "apps/command_line.h"
 
 namespace inferno::apps {
 
 using Run = std::function<int()>;
+
+struct CommandRow {
+  const char* name;  // of the sub-command, or nullptr
+  const char* link;  // the name under which it is a program of its own, or nullptr
+  const char* summary;
+  Run (*setup)(Command command);
+};
+std::span<const CommandRow> command_rows();
 
 Run setup_generate(Command command);
 Run setup_inspect(Command command);

@@ -17,7 +17,14 @@ Run setup_completion(Command command) {
       "  inferno completion zsh > ~/.zfunc/_inferno              a folder of $fpath\n"
       "  inferno completion fish > ~/.config/fish/completions/inferno.fish");
   return [command, shell] {
-    const std::vector<CompletedCommand> commands = completed_commands(command.parent());
+    std::vector<CompletedCommand> commands = completed_commands(command.parent());
+    for (const CommandRow& row : command_rows()) {
+      if (row.link == nullptr) continue;
+      const Program program(row.link, row.summary);
+      const Run run = row.setup(program.command());  // owns what the options refer to
+      for (CompletedCommand& completed : completed_commands(program.command()))
+        commands.push_back(std::move(completed));
+    }
     write_stdout(*shell == "bash"  ? bash_completion(commands)
                  : *shell == "zsh" ? zsh_completion(commands)
                                    : fish_completion(commands));

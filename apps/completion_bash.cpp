@@ -35,11 +35,45 @@ std::string value_cases(const CompletedCommand& command) {
   return cases;
 }
 
+// For $n of them before the cursor; what the last one takes stands for all after it.
+std::string argument_offer(const CompletedCommand& command) {
+  if (command.arguments.empty()) return ":";
+  if (!arguments_differ(command)) return offer(command.arguments.front());
+  std::string cases;
+  for (size_t i = 0; i < command.arguments.size(); ++i) {
+    const bool is_last = i + 1 == command.arguments.size();
+    cases += fmt::format(" {}) {} ;;", is_last ? "*" : std::to_string(i), offer(command.arguments[i]));
+  }
+  return fmt::format("case $n in{} esac", cases);
+}
+
+// Counts the arguments of the commands in which they differ.
+std::string argument_count(const std::vector<CompletedCommand>& commands) {
+  std::string options;
+  for (const CompletedCommand& command : commands) {
+    if (!arguments_differ(command)) continue;
+    for (const CompletedOption& option : command.options) {
+      if (option.value.kind == Kind::kNone) continue;
+      for (const std::string& name : option.names)
+        options += fmt::format("{}'{} {}'", options.empty() ? "" : "|", command.path, name);
+    }
+  }
+  return fmt::format(
+      "  local n=0\n"
+      "  for ((; i < COMP_CWORD; ++i)); do\n"
+      "    case \"$command ${{COMP_WORDS[i]}}\" in\n"
+      "      {}) if [ \"${{COMP_WORDS[i+1]}}\" != = ]; then ((++i)); fi; continue ;;\n"
+      "    esac\n"
+      "    case \"${{COMP_WORDS[i]}}\" in =) ((++i)) ;; -?*) ;; *) ((++n)) ;; esac\n"
+      "  done\n",
+      options);
+}
+
 std::string word_case(const CompletedCommand& command) {
   const std::string words = command_words(command);
   return fmt::format("    '{0} -') _inferno_words '{1}' ;;\n    '{0} ') {2} ;;\n", command.path,
                      option_words(command),
-                     words.empty() ? offer(command.argument) : fmt::format("_inferno_words '{}'", words));
+                     words.empty() ? argument_offer(command) : fmt::format("_inferno_words '{}'", words));
 }
 
 constexpr const char* kHelpers = R"(_inferno_words() {
@@ -50,11 +84,13 @@ _inferno_files() {
 }
 )";
 
-// The command that the words before the cursor name, the word before it and the one that it is in. bash gives
+// The command that the words before the cursor name, the word before it and the one that it is in, where
+// $programs are all that there are. bash gives
 // `--suite=full` as three words.
 constexpr const char* kWhere =
     R"(  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" i
-  local command="inferno"
+  local command="${COMP_WORDS[0]##*/}"
+  case " $programs " in *" $command "*) ;; *) command=inferno ;; esac  # an alias
   COMPREPLY=()
   if [ "$current" = = ]; then current=''; fi
   if [ "$previous" = = ]; then previous="${COMP_WORDS[COMP_CWORD-2]}"; fi
@@ -68,17 +104,19 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
   std::string paths;
   std::string values;
   std::string words;
+  std::string programs;
   for (const CompletedCommand& command : commands) {
+    if (command.path == program_of(command)) programs += (programs.empty() ? "" : " ") + command.path;
     paths += fmt::format("{}'{}'", paths.empty() ? "" : "|", command.path);
     values += value_cases(command);
     words += word_case(command);
   }
   return fmt::format(
-      "{}_inferno() {{\n{}"
+      "{}_inferno() {{\n  local programs='{}'\n{}"
       "      {}) command+=\" ${{COMP_WORDS[i]}}\" ;;\n"
       "      *) break ;;\n"
       "    esac\n"
-      "  done\n"
+      "  done\n{}"
       "  case \"$command $previous\" in\n{}"
       "  esac\n"
       "  local dash=''\n"
@@ -86,8 +124,8 @@ std::string bash_completion(const std::vector<CompletedCommand>& commands) {
       "  case \"$command $dash\" in\n{}"
       "  esac\n"
       "}}\n"
-      "complete -o filenames -F _inferno inferno\n",
-      kHelpers, kWhere, paths, values, words);
+      "complete -o filenames -F _inferno {}\n",
+      kHelpers, programs, kWhere, paths, argument_count(commands), values, words, programs);
 }
 
 }  // namespace inferno::apps

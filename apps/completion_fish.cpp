@@ -27,8 +27,9 @@ std::string offer(const CompletedValue& value) {
 
 // Whether the words before the cursor name exactly this command.
 constexpr const char* kAt = R"(function __inferno_at
-  set -l command inferno
-  for word in (commandline -opc)[2..-1]
+  set -l words (commandline -opc)
+  set -l command (string replace -r '.*/' '' -- $words[1])
+  for word in $words[2..-1]
     contains -- "$command $word" {}; or break
     set command "$command $word"
   end
@@ -36,17 +37,53 @@ constexpr const char* kAt = R"(function __inferno_at
 end
 )";
 
+// Whether they name the command of the words after the first of $argv, and give it as many arguments as that
+// says.
+constexpr const char* kArgument = R"(function __inferno_argument
+  __inferno_at $argv[2..-1]; or return
+  set -l n 0
+  set -l skips no
+  set -l first (count $argv)
+  set -l words (commandline -opc)
+  for word in $words[$first..-1]
+    if test $skips = yes
+      set skips no
+    else if contains -- "$argv[2..-1] $word" {}
+      set skips yes
+    else if not string match -q -- '-?*' $word
+      set n (math $n + 1)
+    end
+  end
+  test $n = $argv[1]
+end
+)";
+
+// One where all are alike, else one for each.
+std::string argument_lines(const CompletedCommand& command, const std::string& at) {
+  const auto line = [](const std::string& where, const CompletedValue& value) {
+    if (value.kind == Kind::kFile) return std::string();
+    return where + " -f" + (value.choices.empty() ? "" : fmt::format(" -a '{}'", join(value.choices, " "))) +
+           "\n";
+  };
+  if (command.arguments.empty()) return at + " -f\n";
+  if (!arguments_differ(command)) return line(at, command.arguments.front());
+  std::string text;
+  for (size_t i = 0; i < command.arguments.size(); ++i) {
+    text += line(
+        fmt::format("complete -c {} -n '__inferno_argument {} {}'", program_of(command), i, command.path),
+        command.arguments[i]);
+  }
+  return text;
+}
+
 std::string lines_of(const CompletedCommand& command) {
-  const std::string at = fmt::format("complete -c inferno -n '__inferno_at {}'", command.path);
+  const std::string at =
+      fmt::format("complete -c {} -n '__inferno_at {}'", program_of(command), command.path);
   std::string text;
   for (const CompletedSubcommand& sub : command.commands) {
     text += fmt::format("{} -f -a {} -d {}\n", at, sub.name, shell_quoted(sub.description));
   }
-  if (command.argument.kind == Kind::kChoices) {
-    text += fmt::format("{} -f -a '{}'\n", at, join(command.argument.choices, " "));
-  } else if (command.argument.kind != Kind::kFile) {
-    text += at + " -f\n";
-  }
+  text += argument_lines(command, at);
   for (const CompletedOption& option : command.options) {
     text += at;
     for (const std::string& name : option.names) {
@@ -63,11 +100,16 @@ std::string lines_of(const CompletedCommand& command) {
 std::string fish_completion(const std::vector<CompletedCommand>& commands) {
   std::string paths;
   std::string lines;
+  std::string options;  // whose values are no arguments
   for (const CompletedCommand& command : commands) {
+    for (const CompletedOption& option : command.options) {
+      if (option.value.kind == Kind::kNone || !arguments_differ(command)) continue;
+      for (const std::string& name : option.names) options += shell_quoted(command.path + " " + name) + " ";
+    }
     paths += (paths.empty() ? "" : " ") + shell_quoted(command.path);
     lines += lines_of(command);
   }
-  return fmt::format(kAt, paths) + lines;
+  return fmt::format(kAt, paths) + fmt::format(kArgument, options) + lines;
 }
 
 }  // namespace inferno::apps

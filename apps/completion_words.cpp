@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "apps/help_formatter.h"
 #include "base/text.h"
@@ -12,7 +13,7 @@ namespace {
 
 CompletedValue value_of(CLI::Option& option) {
   using Kind = CompletedValue::Kind;
-  if (option.get_type_size() == 0) return {};  // a flag
+  if (option.get_items_expected_max() == 0) return {};  // a flag
   CompletedValue value{Kind::kOther, choices_of(option), value_name(option)};
   if (!value.choices.empty()) {
     value.kind = Kind::kChoices;
@@ -40,8 +41,9 @@ void add_command(CLI::App& app, const std::string& parents, std::vector<Complete
   for (CLI::Option* option : app.get_options()) {
     if (!option->get_positional()) {
       command.options.push_back(completed_option(*option));
-    } else if (command.argument.kind == CompletedValue::Kind::kNone) {
-      command.argument = value_of(*option);
+    } else {
+      command.arguments.push_back(value_of(*option));
+      command.arguments.back().name = option->get_name(true, false);
     }
   }
   const auto below = app.get_subcommands([](CLI::App*) { return true; });
@@ -56,6 +58,18 @@ std::vector<CompletedCommand> completed_commands(Command root) {
   std::vector<CompletedCommand> commands;
   add_command(root.app(), "", commands);
   return commands;
+}
+
+bool arguments_differ(const CompletedCommand& command) {
+  const auto is_like_first = [&](const CompletedValue& value) {
+    const CompletedValue& first = command.arguments.front();
+    return value.kind == first.kind && value.choices == first.choices;
+  };
+  return !std::all_of(command.arguments.begin(), command.arguments.end(), is_like_first);
+}
+
+std::string program_of(const CompletedCommand& command) {
+  return command.path.substr(0, command.path.find(' '));
 }
 
 std::string command_words(const CompletedCommand& command) {

@@ -34,11 +34,16 @@ struct CompletedCommand {
   std::string description;
   std::vector<CompletedOption> options;
   std::vector<CompletedSubcommand> commands;
-  CompletedValue argument;  // of the first; kNone when there are none
+  std::vector<CompletedValue> arguments;
 };
 
 // The root, then every command below it, parents first.
 std::vector<CompletedCommand> completed_commands(Command root);
+
+// Whether it matters how many arguments there are already.
+bool arguments_differ(const CompletedCommand& command);
+// "inferno" of "inferno bench compare".
+std::string program_of(const CompletedCommand& command);
 
 // Of a command's names or a value's choices: words with a space between them.
 std::string command_words(const CompletedCommand& command);
@@ -46,6 +51,7 @@ std::string option_words(const CompletedCommand& command);
 // For a single-quoted shell string.
 std::string shell_quoted(const std::string& text);
 
+// Of `inferno` and all below it, and of each program.
 std::string bash_completion(const std::vector<CompletedCommand>& commands);
 std::string zsh_completion(const std::vector<CompletedCommand>& commands);
 std::string fish_completion(const std::vector<CompletedCommand>& commands);

@@ -56,9 +56,13 @@ std::string function_name(const CompletedCommand& command) {
 }
 
 std::string leaf_function(const CompletedCommand& command) {
-  const bool has_argument = command.argument.kind != Kind::kNone;
+  std::string arguments;
+  for (size_t i = 0; i < command.arguments.size(); ++i) {
+    const std::string place = i + 1 == command.arguments.size() ? "*" : std::to_string(i + 1);
+    arguments += " \\\n    " + shell_quoted(place + offer(command.arguments[i]));
+  }
   return fmt::format("{}() {{\n  _arguments{}{}\n}}\n", function_name(command), option_specs(command),
-                     has_argument ? " \\\n    " + shell_quoted("*" + offer(command.argument)) : "");
+                     arguments);
 }
 
 std::string group_function(const CompletedCommand& command) {
@@ -87,13 +91,21 @@ std::string group_function(const CompletedCommand& command) {
 }  // namespace
 
 std::string zsh_completion(const std::vector<CompletedCommand>& commands) {
-  std::string text = "#compdef inferno\n";
+  std::string programs;
+  std::string text;
+  std::string registered;
   for (const CompletedCommand& command : commands) {
+    if (command.path == program_of(command)) {
+      programs += " " + command.path;
+      registered += fmt::format("compdef {} {}\n", function_name(command), command.path);
+    }
     text += command.commands.empty() ? leaf_function(command) : group_function(command);
   }
-  // As a file of $fpath the script is the function's first call; otherwise it is sourced.
-  return text +
-         "if [[ $funcstack[1] == _inferno ]]; then _inferno \"$@\"; else compdef _inferno inferno; fi\n";
+  // As a file of $fpath the script is the first call of whatever completes the program; otherwise it is
+  // sourced.
+  return fmt::format(
+      "#compdef{}\n{}{}if [[ $funcstack[1] == _inferno ]]; then $_comps[$service] \"$@\"; fi\n", programs,
+      text, registered);
 }
 
 }  // namespace inferno::apps

@@ -23,31 +23,6 @@
 namespace inferno::apps {
 namespace {
 
-struct Row {
-  const char* name;  // of the sub-command, or nullptr
-  const char* link;  // the name under which it is a program of its own, or nullptr
-  const char* summary;
-  Run (*setup)(Command command);
-};
-
-constexpr Row kCommands[] = {
-    {"generate", nullptr, "Generate text with a model, or with the demo model inside", setup_generate},
-    {"inspect", "gguf-inspect", "Show what is inside a GGUF file", setup_inspect},
-    {"tokenize", nullptr, "Turn text into token ids", setup_tokenize},
-    {"logits", nullptr, "Write the logits of a prompt to a .npy file", setup_logits},
-    {"perplexity", nullptr, "Measure how well a model predicts a text", setup_perplexity},
-    {"synthesize", nullptr, "Write a model of known shape with random weights, for benchmarks",
-     setup_synthesize},
-    {"quantize", nullptr, "Write a model with its weights in another format", setup_quantize},
-    {"ceilings", nullptr, "Show how fast this machine reads memory and computes", setup_ceilings},
-    {"bench", nullptr, "Measure speeds, compare and show them", setup_bench},
-    {"cache", nullptr, "List or remove the repacked weights that --repack-cache keeps", setup_cache},
-    {"completion", nullptr, "Print a completion script for a shell", setup_completion},
-    {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
-    {nullptr, "bench-generation", "Time the configurations of a suite on one model", setup_bench_generation},
-    {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},
-};
-
 // Most of them are for few readers, and longer than the commands.
 constexpr const char* kEnvironment = "environment";
 
@@ -83,7 +58,7 @@ int run_inferno(int argc, char** argv) {
       "`inferno COMMAND --help` shows a command's options, `inferno help environment` the variables that\n"
       "are read.");
   std::vector<std::pair<Command, Run>> runs;
-  for (const Row& row : kCommands) {
+  for (const CommandRow& row : command_rows()) {
     if (row.name == nullptr) continue;
     const Command command = root.add_command(row.name, row.summary);
     runs.emplace_back(command, row.setup(command));
@@ -134,7 +109,7 @@ int run_program(int argc, char** argv) {
     warn(status.error().message);
   }
   if (Status status = telemetry::configure_from_environment(); !status) return fail(status.error());
-  for (const Row& row : kCommands) {
+  for (const CommandRow& row : command_rows()) {
     if (row.link == nullptr || name != row.link) continue;
     Program program(name, row.summary);
     const Run run = row.setup(program.command());

@@ -1,6 +1,8 @@
 // inferno quantize IN OUT TYPE: a model's file with its weights in another format.
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -172,10 +174,18 @@ Result<int> run(const Arguments& arguments) {
   return finish_stdout();
 }
 
-std::string type_names() {
-  std::vector<std::string_view> names;
-  for (const quantize::FileType& file_type : quantize::file_types()) names.push_back(file_type.name);
-  return join(names, ", ");
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const quantize::FileType& file_type : quantize::file_types()) names.emplace_back(file_type.name);
+  return names;
+}
+
+// "q4_k_m": as people type them.
+std::vector<std::string> typed_names() {
+  std::vector<std::string> names = type_names();
+  for (std::string& name : names)
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return names;
 }
 
 }  // namespace
@@ -191,7 +201,10 @@ Run setup_quantize(Command command) {
       .required()
       .check(not_empty())
       .value_name("");
-  command.add_option("TYPE", arguments->type, "One of " + type_names()).required().value_name("");
+  command.add_option("TYPE", arguments->type, "One of " + join(type_names(), ", "))
+      .required()
+      .check(offered(typed_names()))
+      .value_name("");
   command
       .add_option("--threads", arguments->threads,
                   "Without it one for each CPU; the file is the same with any")

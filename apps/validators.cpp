@@ -64,6 +64,10 @@ Check one_of(std::vector<std::string> choices) {
   return {judge, std::move(choices)};
 }
 
+Check offered(std::vector<std::string> choices) {
+  return {[](const std::string&) { return std::string(); }, std::move(choices)};
+}
+
 Option add_prompt_ids(Command command, std::vector<int32_t>& ids, const std::string& description) {
   const auto read = [&ids](const std::string& text) {
     for (size_t begin = 0; begin <= text.size();) {

@@ -20,6 +20,9 @@ Check seconds();
 // Names the choice that was probably meant.
 Check one_of(std::vector<std::string> choices);
 
+// Any text, for whoever reads it to judge; these are what completion offers.
+Check offered(std::vector<std::string> choices);
+
 // --prompt-ids 1,2,3
 Option add_prompt_ids(Command command, std::vector<int32_t>& ids, const std::string& description);
 

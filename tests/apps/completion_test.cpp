@@ -36,6 +36,8 @@ TEST(Completion, BashCompletesCommandsOptionsAndFiles) {
   EXPECT_EQ(bash_completions({"inferno", "generate", "--top"}), "--top-k\n--top-p\n");
   EXPECT_EQ(bash_completions({"inferno", "logits", "--out"}), "--output\n");
   EXPECT_EQ(bash_completions({"inferno", "inspect", "a f"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"inferno", "inspect", "--json", "a f"}), "a file.gguf\n")
+      << "a flag has no value";
 }
 
 TEST(Completion, BashCompletesCommandsOfCommandsAndTheirOptions) {
@@ -59,6 +61,28 @@ TEST(Completion, BashCompletesValues) {
   EXPECT_EQ(bash_completions({"inferno", "logits", "-o", "a f"}), "a file.gguf\n");
   EXPECT_EQ(bash_completions({"inferno", "bench", "generation", "--output-dir", ""}), "some folder\n");
   EXPECT_EQ(bash_completions({"inferno", "generate", "--seed", "a"}), "\n") << "numbers are the user's own";
+}
+
+TEST(Completion, BashCountsArgumentsWhereTheyDiffer) {
+  EXPECT_EQ(bash_completions({"inferno", "quantize", "a f"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"inferno", "quantize", "in.gguf", "a f"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"inferno", "quantize", "in.gguf", "out.gguf", "q4_k"}),
+            "q4_k_m\nq4_k_s\nq4_k\n");
+  EXPECT_EQ(
+      bash_completions({"inferno", "quantize", "--threads", "2", "in.gguf", "--json", "out.gguf", "bf"}),
+      "bf16\n");
+  EXPECT_EQ(bash_completions({"inferno", "quantize", "--threads", "=", "2", "in.gguf", "a f"}),
+            "a file.gguf\n");
+}
+
+TEST(Completion, BashCompletesTheOtherProgramsWhereverTheyAre) {
+  EXPECT_EQ(bash_completions({"bench-generation", "--suite", "f"}), "full\n");
+  EXPECT_EQ(bash_completions({"./bin/gguf-inspect", "--js"}), "--json\n");
+  EXPECT_EQ(bash_completions({"model-generate", "a f"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"some-alias", "gen"}), "generate\n");
+  const std::string script = run_program("inferno", "completion bash").out;
+  EXPECT_NE(script.find("-F _inferno inferno gguf-inspect model-generate bench-generation tokenizer-demo\n"),
+            std::string::npos);
 }
 
 bool has_shell(const std::string& shell) {
@@ -87,6 +111,9 @@ TEST(Completion, FishCompletesCommandsOptionsValuesAndFiles) {
   EXPECT_EQ(completions("inferno generate --kv-type "), "bf16\nf16\nf32\nq8_0\n") << "it sorts them";
   EXPECT_EQ(completions("inferno completion b"), "bash\n");
   EXPECT_EQ(completions("inferno generate --trace a"), "a file.gguf\n");
+  EXPECT_EQ(completions("inferno quantize a"), "a file.gguf\n");
+  EXPECT_EQ(completions("inferno quantize --threads 2 in.gguf out.gguf bf"), "bf16\n");
+  EXPECT_EQ(completions("bench-generation --suite f"), "full\n");
   EXPECT_EQ(completions("inferno generate --seed a"), "");
 }
 
@@ -108,8 +135,8 @@ TEST(Completion, ZshFindsTheCommandAndTellsItsOptions) {
   EXPECT_TRUE(has(generation, "(--suite)--suite=[")) << generation;
   EXPECT_NE(generation.find(":TIER:(quick standard full)\n"), std::string::npos) << generation;
   EXPECT_NE(generation.find(":FOLDER:_files -/\n"), std::string::npos);
-  EXPECT_TRUE(has(told("inferno bench compare ''"), "*:TEXT:_files\n"));
-  EXPECT_TRUE(has(told("inferno completion ''"), "*:TEXT:(bash zsh fish)\n"));
+  EXPECT_TRUE(has(told("inferno bench compare ''"), "1:A:_files\n*:B:_files\n"));
+  EXPECT_TRUE(has(told("inferno completion ''"), "*:SHELL:(bash zsh fish)\n"));
 }
 
 TEST(Completion, EveryShellHasAScriptWithEveryOption) {
