@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "backend/cost.h"
+#include "base/memory.h"
 #include "metrics/telemetry.h"
 
 namespace inferno::backend {
@@ -18,6 +19,10 @@ double Ceilings::peak(std::string_view arithmetic, unsigned threads) const {
     if (p.arithmetic == arithmetic && p.threads == threads) best = std::max(best, p.gops);
   }
   return best;
+}
+
+std::optional<uint64_t> Backend::available_memory() const {
+  return inferno::available_memory();
 }
 
 Result<Weight> Backend::load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view,

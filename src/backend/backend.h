@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +73,8 @@ class Backend {
 
   // Memory of the device. Errors: kResource with the size that was asked for.
   virtual Result<Buffer> alloc(size_t bytes) = 0;
+  // Bytes that can still be taken of it; nullopt where nobody knows.
+  virtual std::optional<uint64_t> available_memory() const;
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
   // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
@@ -182,6 +185,8 @@ class Backend {
     int64_t trace_start_ = 0;
   };
 
+  // Whether operations are timed: then one that has returned has to have been computed, too.
+  bool profiling() const { return profiling_; }
   // The one that began last of those that go on.
   Operation& operation() { return *operation_; }
   // A forward pass whose head has a screen and is asked for the highest logits alone.

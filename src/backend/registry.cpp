@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/cpu_backend.h"
 #include "backend/cpu_isa.h"
-#include "backend/no_cuda/no_cuda.h"
+#include "backend/cuda/cuda_backend.h"
 #include "backend/no_metal/no_metal.h"
 #include "backend/scalar/scalar_backend.h"
 #include "base/text.h"
@@ -21,8 +21,8 @@ struct Entry {
 
 // Fastest first: `auto` takes the first that is there.
 constexpr std::array kBackends = {
-    Entry{"cuda", create_no_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_parallel},
-    Entry{"simd", create_simd},    Entry{"scalar", create_scalar},
+    Entry{"cuda", create_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_parallel},
+    Entry{"simd", create_simd}, Entry{"scalar", create_scalar},
 };
 
 }  // namespace

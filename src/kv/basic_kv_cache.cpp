@@ -5,7 +5,6 @@
 
 #include "base/check.h"
 #include "base/checked_math.h"
-#include "base/memory.h"
 #include "base/text.h"
 
 namespace inferno::kv {
@@ -43,7 +42,7 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
       (static_cast<uint64_t>(config.max_positions) + multiple - 1) / multiple * multiple;
   const auto positions = checked_mul(static_cast<uint64_t>(config.max_seqs), block_size);
   const auto total = positions ? checked_mul(*positions, per_position) : std::nullopt;
-  const uint64_t available = available_memory().value_or(UINT64_MAX);
+  const uint64_t available = backend.available_memory().value_or(UINT64_MAX);
   if (!total || *total > available) {
     return make_error(
         ErrorCode::kResource,

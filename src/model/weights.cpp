@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include "backend/repack_cache.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "metrics/telemetry.h"
 
@@ -29,7 +28,7 @@ class Loader {
   // Before memory is taken that the system would promise and not have. Copies in the file of a cache take
   // none that cannot be given back.
   Status check_memory() const {
-    const auto available = available_memory();
+    const auto available = backend_.available_memory();
     if (!backend_.copies_weights() || (cache_ != nullptr && cache_->is_open()) || !available ||
         total_bytes_ + screen_bytes_ <= *available)
       return {};

@@ -51,6 +51,8 @@ inline std::vector<DType> cache_types() {
 
 // One for each ISA that is here: the CPU backend's kernels.
 std::vector<OpSet> cpu_op_sets();
+// One for each device that is here (ops/device_ops.cpp).
+std::vector<OpSet> device_op_sets();
 
 inline std::vector<OpSet> op_sets() {
   namespace reference = kernels::reference;
@@ -75,6 +77,7 @@ inline std::vector<OpSet> op_sets() {
                               kAttentionNmse,
                               {}}};
   for (OpSet& set : cpu_op_sets()) sets.push_back(std::move(set));
+  for (OpSet& set : device_op_sets()) sets.push_back(std::move(set));
   return sets;
 }
 

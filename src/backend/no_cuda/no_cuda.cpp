@@ -1,10 +1,12 @@
-#include "backend/no_cuda/no_cuda.h"
+// What stands in for the CUDA backend where it was not built: a sentence that says why and what to do.
+#include "backend/cuda/cuda_backend.h"
 
 namespace inferno::backend {
 
-Result<std::shared_ptr<Backend>> create_no_cuda(const BackendOptions&) {
+Result<std::shared_ptr<Backend>> create_cuda(const BackendOptions&) {
   return make_error(ErrorCode::kUnavailable,
-                    "--backend cuda: this build has no CUDA kernels; --backend parallel runs here");
+                    "--backend cuda: this build has no CUDA kernels (they need nvcc 12.8 or newer, and cmake "
+                    "-DINFERNO_CUDA=ON); --backend parallel runs here");
 }
 
 }  // namespace inferno::backend

@@ -1,0 +1,217 @@
+#include "backend/cuda/cuda_backend.h"
+
+#include <ctime>
+#include <optional>
+#include <vector>
+
+#include "backend/cuda/batch_on_device.h"
+#include "backend/cuda/cuda_ceilings.h"
+#include "backend/cuda/device.h"
+#include "backend/cuda/device_memory.h"
+#include "backend/cuda/staging.h"
+#include "base/text.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/reference/reference.h"
+
+namespace inferno::backend {
+namespace {
+
+namespace launch = kernels::cuda;
+
+const float* bias_of(const Weight& w) {
+  return static_cast<const float*>(w.data.get());
+}
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(cuda::Device device, cuda::OwnedStream stream, cuda::Staging staging)
+      : device_(std::move(device)), stream_(std::move(stream)), staging_(std::move(staging)) {}
+
+  DeviceInfo info() const override { return {"cuda", device_.name, device_.architecture, 1, DType::kF32}; }
+
+  Result<Buffer> alloc(size_t bytes) override { return cuda::alloc(bytes); }
+  std::optional<uint64_t> available_memory() const override { return cuda::free_bytes(); }
+
+  Status upload(void* device, const void* host, size_t bytes) override {
+    return staging_.copy(device, host, bytes, stream_.get());
+  }
+
+  Status download(void* host, const void* device, size_t bytes) override {
+    constexpr const char* kDoing = "copying from the device";
+    TRY(cuda::check(kDoing, cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream_.get())));
+    return cuda::check(kDoing, cudaStreamSynchronize(stream_.get()));
+  }
+
+  bool copies_weights() const override { return true; }
+
+  // As it lies in the file; vectors become F32 on the way.
+  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
+    if (use != WeightUse::kVector) return load(tensor.dtype, tensor, tensor.data, tensor.bytes());
+    std::vector<float> values(static_cast<size_t>(tensor.n_elements()));
+    kernels::reference::dequantize(tensor.dtype, tensor.data, values.data(), tensor.n_elements());
+    return load(DType::kF32, tensor, values.data(), values.size() * sizeof(float));
+  }
+
+  Result<Ceilings> measure_ceilings() override {
+    TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
+    Ceilings ceilings;
+    ceilings.read_gb_per_s = {read.best_gb_per_s};
+    ceilings.measured_at = utc_time(std::time(nullptr));
+    if (read.best_gb_per_s > 0) ceilings.steadiness = read.typical_gb_per_s / read.best_gb_per_s;
+    return ceilings;
+  }
+
+  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>) override {
+    TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
+    CeilingsNow now;
+    now.read_gb_per_s = read.best_gb_per_s;
+    now.typical_read_gb_per_s = read.typical_gb_per_s;
+    return now;
+  }
+
+ protected:
+  BatchView do_begin_forward(const BatchView& host_batch) override {
+    auto batch = batch_.copy(host_batch, staging_, stream_.get());
+    if (batch) return *batch;
+    fail(std::move(batch).error());
+    return {};
+  }
+
+  // The first thing that went wrong since begin_forward(), or what the device says now.
+  Status do_end_forward() override {
+    const Status ran = cuda::check("the forward pass", cudaStreamSynchronize(stream_.get()));
+    if (!failed_) return ran;
+    const Error error = std::move(*failed_);
+    failed_.reset();
+    return error;
+  }
+
+  void do_embed(const EmbedArgs& a) override {
+    put("embed", [&](launch::Stream stream) {
+      launch::embed({a.table.data.get(), a.table.dtype, a.batch.token_ids, a.y.as<float>(), a.y.rows(),
+                     a.y.cols(), a.scale},
+                    stream);
+    });
+  }
+
+  void do_matmul(const MatmulArgs& a) override {
+    put("matmul", [&](launch::Stream stream) {
+      launch::matmul({a.w.data.get(), a.w.dtype, bias_of(a.bias), a.x.as<float>(), a.y.as<float>(),
+                      a.x.shape[0], a.w.rows, a.w.cols},
+                     stream);
+    });
+  }
+
+  void do_rms_norm(const RmsNormArgs& a) override {
+    put("rms_norm", [&](launch::Stream stream) {
+      launch::rms_norm({a.x.as<float>(), static_cast<const float*>(a.w.data.get()), a.y.as<float>(),
+                        a.x.rows(), a.x.cols(), a.eps},
+                       stream);
+    });
+  }
+
+  void do_rope_table(const RopeTableArgs& a) override {
+    const int64_t n_pairs = a.cos_sin.shape[1];
+    put("rope_table", [&](launch::Stream stream) {
+      if (const Status copied = copy_frequencies(a.inv_freq, n_pairs); !copied) return fail(copied.error());
+      launch::rope_table({a.batch.positions, static_cast<const double*>(frequencies_.data()),
+                          a.cos_sin.as<float>(), a.cos_sin.shape[0], n_pairs},
+                         stream);
+    });
+  }
+
+  void do_rope(const RopeArgs& a) override {
+    put("rope", [&](launch::Stream stream) {
+      launch::rope({a.x.as<float>(), a.cos_sin.as<float>(), a.x.shape[0], a.x.shape[1], a.x.shape[2],
+                    a.cos_sin.shape[1], a.style},
+                   stream);
+    });
+  }
+
+  void do_kv_append(const KvAppendArgs& a) override {
+    put("kv_append", [&](launch::Stream stream) {
+      launch::kv_append({a.k.as<float>(), a.v.as<float>(), a.kv, a.batch.slot_mapping, a.batch.n_tokens},
+                        stream);
+    });
+  }
+
+  void do_attention(const AttentionArgs& a) override {
+    put("attention", [&](launch::Stream stream) {
+      launch::attention(
+          {a.q.as<float>(), a.kv, a.batch.block_tables, a.batch.cu_seqlens_q, a.batch.context_lens,
+           a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks, a.q.shape[1], a.scale, a.window},
+          a.batch.n_tokens, stream);
+    });
+  }
+
+  void do_add(const AddArgs& a) override {
+    put("add", [&](launch::Stream stream) {
+      launch::add({a.x.as<float>(), a.y.as<float>(), a.x.n_elements()}, stream);
+    });
+  }
+
+  void do_act_mul(const ActMulArgs& a) override {
+    put("act_mul", [&](launch::Stream stream) {
+      launch::act_mul({a.gate.as<float>(), a.up.as<float>(), a.y.as<float>(), a.y.n_elements(), a.activation},
+                      stream);
+    });
+  }
+
+  void do_gather_rows(const GatherRowsArgs& a) override {
+    put("gather_rows", [&](launch::Stream stream) {
+      launch::gather_rows({a.x.as<float>(), a.ids, a.y.as<float>(), a.y.rows(), a.y.cols()}, stream);
+    });
+  }
+
+ private:
+  // Nothing is launched after a failure: what it would read is not there.
+  template <class Launch>
+  void put(std::string_view operation, const Launch& launch_it) {
+    if (failed_) return;
+    launch_it(stream_.get());
+    if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) {
+      return fail(cuda::runtime_error(fmt::format("launching {}", operation), error));
+    }
+    if (!profiling()) return;
+    if (const Status ran = cuda::check(operation, cudaStreamSynchronize(stream_.get())); !ran)
+      fail(ran.error());
+  }
+
+  void fail(Error error) {
+    if (!failed_) failed_ = std::move(error);
+  }
+
+  Result<Weight> load(DType dtype, const Tensor& shape, const void* data, size_t bytes) {
+    TRY_ASSIGN(Buffer buffer, alloc(bytes));
+    TRY(upload(buffer.data(), data, bytes));
+    const auto owner = std::make_shared<Buffer>(std::move(buffer));
+    return Weight{dtype, shape.rows(), shape.cols(), std::shared_ptr<const void>(owner, owner->data())};
+  }
+
+  Status copy_frequencies(const double* inv_freq, int64_t n_pairs) {
+    const size_t bytes = static_cast<size_t>(n_pairs) * sizeof(double);
+    if (bytes > frequencies_.bytes()) {
+      TRY_ASSIGN(frequencies_, alloc(bytes));
+    }
+    return upload(frequencies_.data(), inv_freq, bytes);
+  }
+
+  cuda::Device device_;
+  cuda::OwnedStream stream_;
+  cuda::Staging staging_;
+  cuda::BatchOnDevice batch_;
+  Buffer frequencies_;           // of the rope table that was last computed
+  std::optional<Error> failed_;  // of the forward pass that goes on
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Backend>> create_cuda(const BackendOptions&) {
+  TRY_ASSIGN(cuda::Device device, cuda::find_device());
+  TRY_ASSIGN(cuda::OwnedStream stream, cuda::make_stream());
+  TRY_ASSIGN(cuda::Staging staging, cuda::Staging::create());
+  return std::shared_ptr<Backend>(
+      std::make_shared<CudaBackend>(std::move(device), std::move(stream), std::move(staging)));
+}
+
+}  // namespace inferno::backend

@@ -1,0 +1,31 @@
+#include "backend/cuda/device_memory.h"
+
+#include <algorithm>
+
+#include "backend/cuda/runtime.h"
+#include "base/text.h"
+
+namespace inferno::backend::cuda {
+
+std::optional<uint64_t> free_bytes() {
+  size_t left = 0;
+  size_t total = 0;
+  if (cudaMemGetInfo(&left, &total) != cudaSuccess) return std::nullopt;
+  return left;
+}
+
+Result<Buffer> alloc(size_t bytes) {
+  void* data = nullptr;
+  const cudaError_t error = cudaMalloc(&data, std::max<size_t>(bytes, 1));
+  if (error == cudaSuccess) return Buffer(data, bytes, [](void* p) { static_cast<void>(cudaFree(p)); });
+  if (error != cudaErrorMemoryAllocation) return runtime_error("taking memory", error);
+  static_cast<void>(cudaGetLastError());  // it is reported here, and not as some launch's
+  const auto left = free_bytes();
+  return make_error(
+      ErrorCode::kResource,
+      "--backend cuda: out of the GPU's memory: {} were asked for, {} are free; ask for a shorter "
+      "context or a smaller model, or take --backend parallel",
+      human_bytes(bytes), left ? human_bytes(*left) : "nobody knows how many");
+}
+
+}  // namespace inferno::backend::cuda

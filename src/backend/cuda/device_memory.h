@@ -1,0 +1,17 @@
+// Memory of the device, and what is said when there is none left.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/result.h"
+#include "tensor/tensor.h"
+
+namespace inferno::backend::cuda {
+
+// kResource, with what was asked for and what is there, where the device has no more.
+Result<Buffer> alloc(size_t bytes);
+// Bytes that the device has left; nullopt where it does not tell.
+std::optional<uint64_t> free_bytes();
+
+}  // namespace inferno::backend::cuda

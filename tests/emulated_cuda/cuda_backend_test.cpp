@@ -1,0 +1,127 @@
+// What the CUDA backend says and does where the device is missing, full or broken.
+#include <gtest/gtest.h>
+
+#include "emulated_cuda/faults.h"
+#include "support/load.h"
+#include "support/tiny_model.h"
+
+namespace inferno {
+namespace {
+
+using emulated_cuda::start_device;
+
+class EmulatedCudaBackend : public testing::Test {
+ protected:
+  void SetUp() override { start_device(); }
+  void TearDown() override { start_device(); }
+
+  static std::string why_not(const emulated_cuda::Faults& faults) {
+    start_device(faults);
+    const auto backend = backend::create_backend("cuda");
+    if (backend) return "it is there";
+    EXPECT_EQ(backend.error().code, ErrorCode::kUnavailable);
+    EXPECT_NE(backend.error().message.find("--backend parallel runs here"), std::string::npos);
+    const auto automatic = backend::create_backend("auto");
+    EXPECT_TRUE(automatic.ok() && (*automatic)->info().backend == "parallel");
+    return backend.error().message;
+  }
+  static Result<engine::Generated> generate(const model::LoadedModel& loaded) {
+    const engine::Request request{.prompt_ids = {5, 6, 7}, .max_new_tokens = 4, .ignore_end = true};
+    metrics::Metrics metrics;
+    return engine::generate(*loaded.model, loaded.tokenizer, request, metrics);
+  }
+};
+
+void expect_part(const std::string& message, const std::string& part) {
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST_F(EmulatedCudaBackend, SaysWhatItRunsOn) {
+  const auto backend = backend::create_backend("auto");
+  ASSERT_TRUE(backend.ok());
+  EXPECT_EQ((*backend)->info().backend, "cuda");
+  EXPECT_EQ((*backend)->info().device, "emulated GPU");
+  EXPECT_EQ((*backend)->info().isa, "sm_90");
+}
+
+TEST_F(EmulatedCudaBackend, SaysWhyItIsNotThere) {
+  expect_part(why_not({.driver_version = 0}), "no NVIDIA driver was found");
+  expect_part(why_not({.driver_version = 12040}), "the NVIDIA driver is for CUDA 12.4, this program needs");
+  expect_part(why_not({.devices = 0}), "no NVIDIA GPU was found");
+  expect_part(why_not({.compute_capability = 75}), "compute capability 7.5, expected 8.0 or newer");
+  expect_part(why_not({.launches_until_refused = 0}), "does not run this build's kernels");
+}
+
+TEST_F(EmulatedCudaBackend, SaysHowMuchMemoryIsMissing) {
+  const auto backend = *backend::create_backend("cuda");
+  const auto buffer = backend->alloc(size_t{1} << 30);
+  ASSERT_FALSE(buffer.ok());
+  EXPECT_EQ(buffer.error().code, ErrorCode::kResource);
+  expect_part(buffer.error().message, "1.1 GB were asked for, 268.4 MB are free");
+  EXPECT_TRUE(backend->end_forward().ok()) << "it has been reported";
+}
+
+TEST_F(EmulatedCudaBackend, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
+  start_device({.memory_bytes = 20000});
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  const auto backend = *backend::create_backend("cuda");
+  const auto loaded = model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"), backend);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, ErrorCode::kResource);
+  expect_part(loaded.error().message, "the backend's copy of the weights takes");
+}
+
+TEST_F(EmulatedCudaBackend, ARefusedLaunchFailsTheRequestAndNotTheNext) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  start_device({.launches_until_refused = 5});
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  const auto failed = generate(loaded);
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().code, ErrorCode::kRuntime);
+  expect_part(failed.error().message, "launching matmul failed");
+  start_device();
+  EXPECT_TRUE(generate(loaded).ok());
+}
+
+TEST_F(EmulatedCudaBackend, ALostDeviceFailsEveryRequestFromThenOn) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  start_device({.launches_until_broken = 20});
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  for (int i = 0; i < 2; ++i) {
+    const auto failed = generate(loaded);
+    ASSERT_FALSE(failed.ok());
+    EXPECT_EQ(failed.error().code, ErrorCode::kRuntime);
+    expect_part(failed.error().message, "unspecified launch failure");
+  }
+}
+
+TEST_F(EmulatedCudaBackend, NothingIsLaunchedAfterAFailure) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  start_device({.launches_until_refused = 5});
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  EXPECT_FALSE(generate(loaded).ok());
+  EXPECT_EQ(emulated_cuda::launch_count(), 6);
+}
+
+TEST_F(EmulatedCudaBackend, LargeUploadsArriveWhole) {
+  const auto backend = *backend::create_backend("cuda");
+  std::vector<uint32_t> sent((size_t{40} << 20) / sizeof(uint32_t) + 3);  // several pieces and a bit
+  for (size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<uint32_t>(i * 2654435761u);
+  const size_t bytes = sent.size() * sizeof(uint32_t);
+  const Buffer buffer = *backend->alloc(bytes);
+  ASSERT_TRUE(backend->upload(buffer.data(), sent.data(), bytes).ok());
+  std::vector<uint32_t> received(sent.size());
+  ASSERT_TRUE(backend->download(received.data(), buffer.data(), bytes).ok());
+  EXPECT_TRUE(sent == received);
+}
+
+TEST_F(EmulatedCudaBackend, MeasuresHowFastMemoryIsRead) {
+  start_device({.memory_bytes = size_t{1} << 20});
+  const auto ceilings = (*backend::create_backend("cuda"))->measure_ceilings();
+  ASSERT_TRUE(ceilings.ok()) << ceilings.error().message;
+  EXPECT_GT(ceilings->read(1), 0);
+  EXPECT_LE(ceilings->steadiness, 1);
+}
+
+}  // namespace
+}  // namespace inferno
