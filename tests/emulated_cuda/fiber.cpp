@@ -7,29 +7,36 @@ namespace {
 
 constexpr size_t kStackBytes = size_t{64} << 10;
 Fiber* running = nullptr;
-void* caller[5] = {};  // of resume()
+void* caller[5] = {};  // of run()
 
 }  // namespace
 
 Fiber::Fiber() : stack_(new std::byte[kStackBytes]) {}
 
-void Fiber::start(const std::function<void()>& body) {
+void Fiber::start(const std::function<void()>& body, Fiber* (*next)()) {
   // A fiber that has ended waits in enter() for the next body.
   if (!ended_) entered_ = false;
   body_ = &body;
+  next_ = next;
   ended_ = false;
 }
 
 // Contexts can begin a stack, but each switch asks the system for signal masks, which takes longer than what
 // a thread does between two barriers. The compiler's own jumps save three registers; a jump may not be in the
 // function that it leads to.
-void Fiber::resume() {
-  running = this;
-  if (__builtin_setjmp(caller) == 0) switch_to();
+void Fiber::run(Fiber& first) {
+  if (__builtin_setjmp(caller) == 0) first.jump_in();
   running = nullptr;
 }
 
-__attribute__((noinline)) void Fiber::switch_to() {
+void Fiber::pass_on(Fiber* next) {
+  if (__builtin_setjmp(running->here_) != 0) return;
+  if (next == nullptr) jump_back();
+  next->jump_in();
+}
+
+__attribute__((noinline)) void Fiber::jump_in() {
+  running = this;
   if (entered_) __builtin_longjmp(here_, 1);
   entered_ = true;
   ucontext_t first = {};
@@ -40,11 +47,7 @@ __attribute__((noinline)) void Fiber::switch_to() {
   setcontext(&first);
 }
 
-void Fiber::yield() {
-  if (__builtin_setjmp(running->here_) == 0) switch_back();
-}
-
-__attribute__((noinline)) void Fiber::switch_back() {
+__attribute__((noinline)) void Fiber::jump_back() {
   __builtin_longjmp(caller, 1);
 }
 
@@ -52,7 +55,7 @@ void Fiber::enter() {
   for (;;) {
     (*running->body_)();
     running->ended_ = true;
-    yield();
+    pass_on(running->next_());
   }
 }
 

@@ -14,21 +14,24 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // The next resume() begins `body` anew, whatever went on before; it outlives the run.
-  void start(const std::function<void()>& body);
-  // Runs it until it yields or ends. Not within a fiber.
-  void resume();
+  // The next time it begins `body` anew, whatever went on before; it outlives the run. At its end it passes
+  // on to what `next` says.
+  void start(const std::function<void()>& body, Fiber* (*next)());
   bool ended() const { return ended_; }
-  // Stops the fiber that runs, until it is resumed.
-  static void yield();
+
+  // Runs `first`, and what it passes on to, until one passes on to nobody. Not within a fiber.
+  static void run(Fiber& first);
+  // Stops the fiber that runs, until it is run or passed on to, and goes on with `next`.
+  static void pass_on(Fiber* next);
 
  private:
   static void enter();
-  void switch_to();
-  [[noreturn]] static void switch_back();
+  void jump_in();
+  [[noreturn]] static void jump_back();
 
   std::unique_ptr<std::byte[]> stack_;
   const std::function<void()>* body_ = nullptr;
+  Fiber* (*next_)() = nullptr;
   bool entered_ = false;  // its stack is in use: to be gone on with by a jump
   bool ended_ = true;
   void* here_[5] = {};  // as __builtin_setjmp has it

@@ -27,7 +27,6 @@ std::string run_grid(Index3 grid, Index3 block, const std::function<void()>& thr
 
 // What threads call. Every thread of the block, or lane of the warp, has to come to the same place.
 void wait_for_block(const std::source_location& place);
-void wait_for_warp(const std::source_location& place);
 // Gives `bits` to the warp and returns those that lane `from` gave.
 uint64_t exchange(uint64_t bits, unsigned from, const std::source_location& place);
 unsigned lane_number();

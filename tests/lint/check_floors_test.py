@@ -36,6 +36,10 @@ class CheckFloors(ToolTest):
         self.write("src/model/load.cpp", '#include "tensor/dtype.h"\n')
         self.expect_violation("model does not list tensor")
 
+    def test_cuda_sources_are_held_to_their_floor(self):
+        self.write("src/kernels/cuda/add.cu", '#include <cuda_runtime.h>\n#include "base/a.h"\n')
+        self.expect_violation('add.cu:2: "base/a.h": kernels may not include base')
+
     def test_kernels_may_not_include_base(self):
         self.write("src/kernels/add.cpp", '#include "base/a.h"\n')
         self.expect_violation("kernels may not include base")

@@ -25,6 +25,12 @@ inline model::LoadedModel load_path(const std::string& path, const std::string& 
   return load(std::move(*file), backend_name);
 }
 
+// `names`, and those of the devices that are here.
+inline std::vector<std::string> with_devices(std::vector<std::string> names) {
+  if (backend::create_backend("cuda").ok()) names.emplace_back("cuda");
+  return names;
+}
+
 // `bytes` outlives the model.
 inline model::LoadedModel load_bytes(const std::vector<std::byte>& bytes,
                                      const std::string& backend_name = "scalar") {

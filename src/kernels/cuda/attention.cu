@@ -1,6 +1,5 @@
 #include "kernels/cuda/device/formats.h"
 #include "kernels/cuda/device/launch_kernel.h"
-#include "kernels/cuda/device/reduce.h"
 
 namespace inferno::kernels::cuda {
 namespace {
@@ -40,11 +39,12 @@ __device__ Past<Format> past_of(const AttentionParams& p, int64_t row, int64_t h
 }
 
 // A block for a head of a row. In each chunk a thread scores one position, then sums the values of all of
-// them in its own dimensions, in order; what there is of y so far is scaled to the new maximum.
+// them in its own dimensions, in order; what there is of y so far is scaled to the new maximum. Maximum and
+// sum of a chunk every thread finds for itself, which needs no tree and has the order of the reference.
 template <class Format>
 __global__ void attention_kernel(AttentionParams p) {
+  __shared__ float scores[kAttentionChunk];
   __shared__ float weights[kAttentionChunk];
-  __shared__ float scratch[kThreads / kWarpSize];
   const int64_t row = blockIdx.x / p.n_heads;
   const int64_t head = blockIdx.x % p.n_heads;
   const Past<Format> past = past_of<Format>(p, row, head);
@@ -59,27 +59,30 @@ __global__ void attention_kernel(AttentionParams p) {
        first += kAttentionChunk) {
     const int64_t position = first + threadIdx.x;
     const bool visible = position >= past.oldest && position <= past.last;
-    const float score = visible ? past.score(q, position, p.scale) : -INFINITY;
-    const float chunk_max = reduce_block<kThreads>(score, Max(), scratch);
-    const float weight = visible ? expf(score - chunk_max) : 0.0f;
-    weights[threadIdx.x] = weight;
-    const float chunk_sum = reduce_block<kThreads>(weight, Sum(), scratch);  // weights are there for all, too
+    const int begin = past.oldest > first ? static_cast<int>(past.oldest - first) : 0;
+    const int end = past.last - first < kAttentionChunk ? static_cast<int>(past.last - first) + 1 : kThreads;
+    const float score = visible ? past.score(q, position, p.scale) : 0.0f;
+    scores[threadIdx.x] = score;
+    __syncthreads();
+    float chunk_max = -INFINITY;
+    for (int i = begin; i < end; ++i) chunk_max = fmaxf(chunk_max, scores[i]);
+    weights[threadIdx.x] = visible ? expf(score - chunk_max) : 0.0f;
+    __syncthreads();  // nobody writes the next scores before all have read these, nor the next weights
+    float chunk_sum = 0.0f;
+    for (int i = begin; i < end; ++i) chunk_sum += weights[i];
 
     const float new_max = fmaxf(max, chunk_max);
     const float keep = expf(max - new_max);
     const float take = expf(chunk_max - new_max);
     sum = sum * keep + chunk_sum * take;
     max = new_max;
-    const int64_t begin = past.oldest > first ? past.oldest : first;
-    const int64_t end = past.last - first < kAttentionChunk ? past.last + 1 : first + kAttentionChunk;
     for (int64_t d = threadIdx.x; d < head_dim; d += kThreads) {
       float values = 0.0f;
-      for (int64_t i = begin; i < end; ++i) {
-        values = fmaf(weights[i - first], Format::at(past.row(p.kv.v, i), d), values);
+      for (int i = begin; i < end; ++i) {
+        values = fmaf(weights[i], Format::at(past.row(p.kv.v, first + i), d), values);
       }
       y[d] = y[d] * keep + values * take;
     }
-    __syncthreads();  // until all have read the weights
   }
   for (int64_t d = threadIdx.x; d < head_dim; d += kThreads) y[d] /= sum;
 }
