@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "backend/backend.h"
 #include "base/json.h"
 #include "models/demo/demo_model.h"
 #include "support/raw_gguf.h"
@@ -359,10 +360,10 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
 }
 
 TEST(GenerateCommand, ABackendThatIsNotThereAnswersWithASentence) {
-  for (const std::string backend : {"cuda", "metal"}) {
-    if (backend::create_backend(backend)) continue;  // it is there
-    const Finished finished = generate("--backend " + backend);
-    expect_refusal(finished, 2, "--backend " + backend + ": ");
+  for (const std::string name : {"cuda", "metal"}) {
+    if (backend::create_backend(name)) continue;  // it is there
+    const Finished finished = generate("--backend " + name);
+    expect_refusal(finished, 2, "--backend " + name + ": ");
     EXPECT_EQ(lines(finished.err), 1u);
   }
 }
