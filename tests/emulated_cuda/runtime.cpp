@@ -14,8 +14,6 @@
 #include "emulated_cuda/faults.h"
 #include "emulated_cuda/memory.h"
 
-namespace emulated = inferno::emulated_cuda;
-
 struct EmulatedStream {};
 
 struct EmulatedEvent {
