@@ -85,6 +85,10 @@ case ${1:-} in
     exit 2
     ;;
 esac
+if ! command -v nvidia-smi >/dev/null; then
+  say "bench/gpu.sh: expected a machine with an NVIDIA GPU, found no nvidia-smi; without one ./test runs the kernels emulated"
+  exit 1
+fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 use_fetched
