@@ -53,7 +53,9 @@ Result<int> run(Options options) {
   }
   const std::string json = bench::to_json(ladder);
   write_stdout(options.json ? json : fitted_tables(bench::ladder_table(ladder), stdout_columns()));
-  if (!options.output.empty()) {
+  if (signal_exit_code() != 0) {
+    warn("interrupted: what was measured is shown, but not saved");
+  } else if (!options.output.empty()) {
     TRY(write_file_atomically(
         options.output, [&](const AppendFn& append) { return append(std::as_bytes(std::span(json))); }));
     if (!options.json) say_written(options.output);

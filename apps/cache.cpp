@@ -1,6 +1,7 @@
 // inferno cache: the repacked weights that --repack-cache has kept, and how to be rid of them.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -79,19 +80,23 @@ std::string json_text_of(const Caches& caches, const std::string& folder) {
 
 // Those of the models that `names` name, as the list does or by their files.
 Result<Caches> named(const Caches& caches, const std::vector<std::string>& names, const std::string& folder) {
-  Caches result;
+  const auto is_of = [](const std::string& name) {
+    return [&name](const auto& cache) { return model::is_cache_of(cache, name); };
+  };
   for (const std::string& name : names) {
-    const size_t n = result.size();
-    for (const auto& cache : caches) {
-      if (cache.model == name || cache.model == model::plain_model_name(name)) result.push_back(cache);
-    }
-    if (result.size() > n) continue;
+    if (std::any_of(caches.begin(), caches.end(), is_of(name))) continue;
     std::vector<std::string_view> models;
     for (const auto& cache : caches) models.push_back(cache.model);
     const std::string_view nearest = nearest_name(name, models);
-    return make_error(ErrorCode::kInvalidArgument, "--remove {}: no cache of such a model in {}{}",
-                      escaped(name, 4096), escaped(folder, 4096),
-                      nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+    return make_error(
+        ErrorCode::kInvalidArgument, "--remove {}: no cache of such a model in {}{}", escaped(name, 4096),
+        escaped(folder, 4096),
+        nearest.empty() ? "; inferno cache lists what there is" : fmt::format("; did you mean {}?", nearest));
+  }
+  Caches result;
+  for (const auto& cache : caches) {
+    const auto means_it = [&](const std::string& name) { return model::is_cache_of(cache, name); };
+    if (std::any_of(names.begin(), names.end(), means_it)) result.push_back(cache);
   }
   return result;
 }

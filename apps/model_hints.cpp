@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -14,8 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of the folder's models, in order; of a very large folder, of what comes first.
-std::vector<std::string> models_in(const fs::path& folder) {
+// Names of the folder's models, in order; of a very large folder, of what comes first. nullopt where it
+// cannot be read.
+std::optional<std::vector<std::string>> models_in(const fs::path& folder) {
   constexpr size_t kMaxFiles = 1000;
   std::error_code error;
   std::vector<std::string> names;
@@ -23,13 +25,16 @@ std::vector<std::string> models_in(const fs::path& folder) {
   for (; !error && files != fs::directory_iterator() && names.size() < kMaxFiles; files.increment(error)) {
     if (files->path().extension() == ".gguf") names.push_back(files->path().filename().string());
   }
+  if (error) return std::nullopt;
   std::sort(names.begin(), names.end());
   return names;
 }
 
 std::string hint_for_folder(const fs::path& folder) {
   constexpr size_t kShown = 4;
-  std::vector<std::string> names = models_in(folder);
+  auto found = models_in(folder);
+  if (!found) return "";
+  std::vector<std::string>& names = *found;
   if (names.empty()) return "; no .gguf file is in it";
   const size_t n_more = names.size() - std::min(kShown, names.size());
   names.resize(names.size() - n_more);
@@ -49,7 +54,7 @@ std::string hint_for_missing(const std::string& path) {
                  "no blank goes to standard input: generate -"
                : "";
   }
-  const std::vector<std::string> names = models_in(folder);
+  const std::vector<std::string> names = models_in(folder).value_or(std::vector<std::string>());
   const std::vector<std::string_view> views(names.begin(), names.end());
   const std::string_view nearest = nearest_name(fs::path(path).filename().string(), views);
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", escaped((folder / nearest).string(), 4096));

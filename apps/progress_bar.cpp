@@ -52,8 +52,10 @@ bool ProgressBar::is_due() {
 }
 
 void ProgressBar::draw(const std::string& whole) {
-  // A line that wraps would leave its upper half behind.
-  const std::string line = shortened(whole, stderr_columns().value_or(80) - 1);
+  // A line that wraps would leave its upper half behind; the terminal may be narrower than it was.
+  const size_t columns = std::max<size_t>(stderr_columns().value_or(80), 2) - 1;
+  const std::string line = shortened(whole, columns);
+  width_ = std::min(width_, columns);
   std::fputs(("\r" + padded(line, width_, Align::kLeft)).c_str(), stderr);
   width_ = std::max(width_, display_width(line));
 }

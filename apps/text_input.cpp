@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 
+#include "apps/output.h"
+#include "apps/signals.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
 
@@ -22,17 +24,32 @@ Error too_long(std::string_view what) {
                     kMaxBytes);
 }
 
+// A read goes on after a signal that only sets a flag, and would wait for text that nobody types: so it is
+// begun when there is something to read, and the flag is looked at until then.
+bool input_is_there() {
+  constexpr int kBetweenLooksMs = 200;
+  pollfd input{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
+  const int n = ::poll(&input, 1, kBetweenLooksMs);
+  return n > 0 || (n < 0 && errno != EINTR);  // the read says what is wrong
+}
+
 Result<std::string> read_standard_input() {
+  if (::isatty(STDIN_FILENO) == 1 && stderr_is_terminal())
+    std::fputs("reading text from the terminal; Ctrl-D on a line of its own ends it\n", stderr);
   std::string text;
   char buffer[65536];
-  size_t n = 0;
-  while (text.size() <= kMaxBytes && (n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0)
-    text.append(buffer, n);
-  if (std::ferror(stdin) != 0) {
-    return make_error(ErrorCode::kIo, "cannot read standard input: {}", std::strerror(errno));
+  while (text.size() <= kMaxBytes) {
+    while (!input_is_there()) {
+      if (signal_came())
+        return Error{ErrorCode::kCancelled, "interrupted while the text on standard input was read"};
+    }
+    const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+    if (n == 0) return text;
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return make_error(ErrorCode::kIo, "cannot read standard input: {}", std::strerror(errno));
+    text.append(buffer, static_cast<size_t>(n));
   }
-  if (text.size() > kMaxBytes) return too_long("standard input");
-  return text;
+  return too_long("standard input");
 }
 
 }  // namespace

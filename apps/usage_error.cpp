@@ -57,6 +57,9 @@ std::string unknown_word(const CLI::App& app, const std::string& command, const 
         "--repack-cache={}",
         quote(word), escaped(word, 4096));
   }
+  if (has_option(app, "--model") && word.ends_with(".gguf"))
+    return fmt::format("{} is one argument too many; as the model: --model {}", quote(word),
+                       escaped(word, 4096));
   return fmt::format("{} is one argument too many{}", quote(word),
                      takes_a_text(app) ? "; a text of several words stands in quotes" : "");
 }

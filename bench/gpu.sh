@@ -51,6 +51,8 @@ stage() {
   local name=$1 limit=$2 started=$SECONDS code=0
   shift 2
   timeout "$limit" "$@" >"$out/$name.log" 2>&1 || code=$?
+  # A filter that no test matches is no success.
+  if ((code == 0)) && grep -q 'Running 0 tests' "$out/$name.log"; then code=1; fi
   printf '== %s: %s, %d s\n' "$name" "$( ((code == 0)) && echo passed || echo "FAILED ($code)")" $((SECONDS - started))
   tail -n "${lines:-4}" "$out/$name.log"
   ((code == 0)) || failed+=("$name")
@@ -92,12 +94,14 @@ fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 use_fetched
+export PATH=$PATH:/usr/local/cuda/bin  # compute-sanitizer
 read -ra models <<<"${MODELS:-synthetic:qwen3-0.6b:bf16 synthetic:llama-3.2-1b:bf16}"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
 stage build 240 bash -c build
 if ((${#failed[@]} > 0)); then
   exit 1
 fi
+stage starts 30 build/test/bin/inferno generate --backend cuda "Once upon a time" 16
 stage op_tests 60 build/test/bin/op_tests --gtest_filter='*/cuda'
 stage model_tests 60 build/test/bin/model_tests --gtest_filter='*cuda*'
 for tool in memcheck racecheck initcheck; do

@@ -16,6 +16,23 @@ if(INFERNO_CUDA)
       set(nvcc_version ${CMAKE_MATCH_1})
     endif()
   endif()
+  # Where nobody has asked for CUDA, a compiler that does not work with this host's is one that is not there.
+  if(INFERNO_CUDA STREQUAL "AUTO" AND NOT nvcc_version STREQUAL "none" AND NOT DEFINED INFERNO_NVCC_WORKS)
+    set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/nvcc_probe)
+    file(WRITE ${probe}.cu "#include <cuda_runtime.h>\n__global__ void f() {}\nint main() { return cudaFree(nullptr) != 0; }\n")
+    execute_process(COMMAND ${INFERNO_NVCC} -std=c++20 -ccbin ${CMAKE_CXX_COMPILER} -o ${probe} ${probe}.cu
+      RESULT_VARIABLE probe_failed OUTPUT_QUIET ERROR_QUIET)
+    if(probe_failed)
+      set(INFERNO_NVCC_WORKS FALSE CACHE INTERNAL "")
+      message(STATUS "CUDA kernels: ${INFERNO_NVCC} does not compile a line with ${CMAKE_CXX_COMPILER}; "
+        "-DINFERNO_CUDA=ON shows why")
+    else()
+      set(INFERNO_NVCC_WORKS TRUE CACHE INTERNAL "")
+    endif()
+  endif()
+  if(INFERNO_CUDA STREQUAL "AUTO" AND DEFINED INFERNO_NVCC_WORKS AND NOT INFERNO_NVCC_WORKS)
+    set(nvcc_version "none")
+  endif()
   if(NOT nvcc_version STREQUAL "none" AND NOT nvcc_version VERSION_LESS oldest_nvcc)
     set(CMAKE_CUDA_COMPILER ${INFERNO_NVCC})
     set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # src/backend/CMakeLists.txt links it

@@ -82,7 +82,7 @@ bool is_measured(size_t threads, size_t n) {
   return threads == n || threads % step == 0;
 }
 
-// Between loops, each of which takes some tens of milliseconds.
+// Between loops, each of which takes some tenths of a second, or a few seconds on a busy machine.
 Status unless_cancelled(const CancelFn& cancelled) {
   if (!cancelled || !cancelled()) return {};
   return Error{ErrorCode::kCancelled, "interrupted while the machine's ceilings were measured"};

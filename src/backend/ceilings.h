@@ -14,7 +14,7 @@ namespace inferno::backend {
 
 struct CeilingsOptions {
   bool fresh = false;  // measure even if the cache has the figures, as INFERNO_CEILINGS=fresh does
-  CancelFn cancelled;  // asked every tenth of a second or so: kCancelled
+  CancelFn cancelled;  // asked between the loops that are timed: kCancelled
 };
 
 // Whether INFERNO_CEILINGS=fresh is set. kInvalidArgument for another value, so that a program can refuse it

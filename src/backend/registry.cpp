@@ -17,12 +17,13 @@ using Factory = Result<std::shared_ptr<Backend>> (*)(const BackendOptions& optio
 struct Entry {
   std::string_view name;
   Factory create;
+  bool is_asked_for = false;  // by name alone: `auto` leaves it out
 };
 
-// Fastest first: `auto` takes the first that is there.
+// Fastest first: `auto` takes the first that is there. Not the CUDA backend, as long as no device has run it.
 constexpr std::array kBackends = {
-    Entry{"cuda", create_cuda}, Entry{"metal", create_no_metal}, Entry{"parallel", create_parallel},
-    Entry{"simd", create_simd}, Entry{"scalar", create_scalar},
+    Entry{"cuda", create_cuda, true}, Entry{"metal", create_no_metal}, Entry{"parallel", create_parallel},
+    Entry{"simd", create_simd},       Entry{"scalar", create_scalar},
 };
 
 }  // namespace
@@ -37,6 +38,7 @@ Result<std::shared_ptr<Backend>> create_backend(std::string_view name, const Bac
   TRY(chosen_isa());  // a misspelt INFERNO_FORCE_ISA does not pass unnoticed, whichever backend runs
   if (name == "auto") {
     for (const Entry& entry : kBackends) {
+      if (entry.is_asked_for) continue;
       if (auto backend = entry.create(options); backend || backend.error().code != ErrorCode::kUnavailable)
         return backend;
     }

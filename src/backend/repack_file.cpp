@@ -1,8 +1,11 @@
 #include "backend/repack_file.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <optional>
 #include <set>
 
@@ -165,6 +168,14 @@ std::vector<std::byte> make_front(const RepackKey& key, bool weights_are_finite,
 }
 
 }  // namespace
+
+bool is_repack_file(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
+  std::array<char, kMagic.size()> first = {};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(first.data(), first.size()) && first == kMagic;
+}
 
 Result<RepackFile> RepackFile::open(const std::string& path, const RepackKey& key) {
   RepackFile result;

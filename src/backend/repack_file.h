@@ -38,6 +38,9 @@ struct RepackedMatrix {
   std::span<const std::byte> bytes;
 };
 
+// Whether a regular file begins as all of them do, of whatever version and model. A link is none.
+bool is_repack_file(const std::string& path);
+
 // Once open, every name and span is in bounds, and each span is 64-byte aligned.
 class RepackFile {
  public:

@@ -27,6 +27,12 @@ Error io_error(const std::string& path, std::string_view what, int error_number)
                     std::generic_category().message(error_number));
 }
 
+bool has_folder(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return folder.empty() || std::filesystem::exists(folder, error);
+}
+
 Error missing_folder(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path().string();
   return make_error(ErrorCode::kIo,
@@ -58,7 +64,9 @@ class TemporaryFile {
       }
       if (errno != EEXIST) break;
     }
-    return errno == ENOENT ? missing_folder(target) : io_error(target, "create it", errno);
+    const int error = errno;
+    return error == ENOENT && !has_folder(target) ? missing_folder(target)
+                                                  : io_error(target, "create it", error);
   }
 
   Status append(const std::string& target, std::span<const std::byte> bytes) {

@@ -15,7 +15,7 @@ struct Variable {
   std::string_view meaning;
 };
 
-// For `inferno --help` and the documentation.
+// For `inferno help environment` and the documentation.
 std::span<const Variable> variables();
 
 // The value, or nullopt when unset or empty. CHECKs that `name` is in variables().

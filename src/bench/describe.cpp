@@ -27,10 +27,13 @@ std::string model_name(const model::LoadedModel& loaded, const std::string& path
   return name.empty() ? std::filesystem::path(path).stem().string() : name;
 }
 
-// Some seconds are gone before the first run where ceilings are measured.
+// Some seconds are gone before the first run where ceilings are measured, which INFERNO_CEILINGS=fresh asks
+// for.
 bool has_time_for_ceilings(const RunOptions& options) {
   constexpr double kLeastSeconds = 15;
-  return options.max_seconds.value_or(kLeastSeconds) >= kLeastSeconds || backend::has_cached_cpu_ceilings();
+  const auto fresh = backend::wants_fresh_ceilings();
+  return options.max_seconds.value_or(kLeastSeconds) >= kLeastSeconds || (fresh && *fresh) ||
+         backend::has_cached_cpu_ceilings();
 }
 
 }  // namespace

@@ -32,7 +32,28 @@ uint64_t sample_of(const Tensor& tensor) {
   return content_hash(bytes.subspan((bytes.size() - n) / 2, n));
 }
 
-// Of a file whose name repack_cache_path() could have made: MODEL-HASH.ISA.repack.
+// Letters, digits, "-" and "_" alone.
+std::string plain(std::string_view stem) {
+  constexpr size_t kMaxNameBytes = 100;
+  std::string name(stem.substr(0, kMaxNameBytes));
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  };
+  std::replace_if(
+      name.begin(), name.end(), [&](char c) { return !is_plain(c); }, '_');
+  return name;
+}
+
+// MODEL-HASH: what the names of the caches of the model in this file begin with. The hash is of its place.
+std::string name_of_caches(const std::filesystem::path& model) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::canonical(model, error);
+  const std::string place = error ? model.string() : canonical.string();
+  return fmt::format("{}-{:016x}", plain(model.stem().string()),
+                     content_hash(std::as_bytes(std::span(place))));
+}
+
+// Of a file that is a cache and whose name repack_cache_path() could have made: MODEL-HASH.ISA.repack.
 std::optional<StoredRepackCache> stored_cache(const std::filesystem::path& path) {
   constexpr size_t kHashDigits = 16;
   struct stat info {};
@@ -42,7 +63,7 @@ std::optional<StoredRepackCache> stored_cache(const std::filesystem::path& path)
   const size_t dash = dot - kHashDigits - 1;
   const std::string_view hash = std::string_view(name).substr(dash + 1, kHashDigits);
   if (name[dash] != '-' || hash.find_first_not_of("0123456789abcdef") != std::string_view::npos ||
-      ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
+      !backend::is_repack_file(path.string()) || ::stat(path.c_str(), &info) != 0) {
     return std::nullopt;
   }
   return StoredRepackCache{path.string(), name.substr(0, dash), name.substr(dot + 1),
@@ -78,25 +99,20 @@ backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& ba
 
 std::string repack_cache_path(const std::string& folder, const gguf::File& file,
                               const backend::Backend& backend) {
-  std::error_code error;
-  const std::filesystem::path given(file.path());
-  const std::filesystem::path canonical = std::filesystem::canonical(given, error);
-  const std::string place = error ? given.string() : canonical.string();
-  const std::string file_name =
-      fmt::format("{}-{:016x}.{}{}", plain_model_name(file.path()),
-                  content_hash(std::as_bytes(std::span(place))), backend.info().isa, kEnding);
-  return (std::filesystem::path(folder) / file_name).string();
+  const std::string name = fmt::format("{}.{}{}", name_of_caches(file.path()), backend.info().isa, kEnding);
+  return (std::filesystem::path(folder) / name).string();
 }
 
-std::string plain_model_name(const std::string& path) {
-  constexpr size_t kMaxNameBytes = 100;
-  std::string name = std::filesystem::path(path).stem().string().substr(0, kMaxNameBytes);
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-  };
-  std::replace_if(
-      name.begin(), name.end(), [&](char c) { return !is_plain(c); }, '_');
-  return name;
+bool is_cache_of(const StoredRepackCache& cache, const std::string& model) {
+  std::error_code error;
+  if (cache.model == model) return true;
+  if (std::filesystem::exists(model, error)) {
+    const std::string name = std::filesystem::path(cache.path).filename().string();
+    return name.starts_with(name_of_caches(model) + ".");
+  }
+  std::string_view stem = model;
+  if (stem.ends_with(".gguf")) stem.remove_suffix(std::string_view(".gguf").size());
+  return cache.model == plain(stem);
 }
 
 Result<std::vector<StoredRepackCache>> stored_repack_caches(const std::string& folder) {

@@ -29,17 +29,18 @@ std::string repack_cache_path(const std::string& folder, const gguf::File& file,
 // A file of such a name: a cache that some start has left there.
 struct StoredRepackCache {
   std::string path;
-  std::string model;  // as plain_model_name() has it
+  std::string model;  // its file's name without folder and ending, letters, digits, "-" and "_" alone
   std::string isa;
   uint64_t bytes = 0;
   std::time_t written = 0;
 };
 
-// The name of a model's file without folder and ending, letters, digits, "-" and "_" alone.
-std::string plain_model_name(const std::string& path);
+// Whether `model` means the one that the cache is of: StoredRepackCache::model, the path of a file, of which
+// only the caches of the model in this place are meant, or the name that a file had which is gone.
+bool is_cache_of(const StoredRepackCache& cache, const std::string& model);
 
-// The caches in `folder`, ordered by model and ISA; none of a folder that is not there. kIo when it cannot be
-// read.
+// The caches in `folder`, of any version, ordered by model and ISA; none of a folder that is not there. kIo
+// when it cannot be read.
 Result<std::vector<StoredRepackCache>> stored_repack_caches(const std::string& folder);
 
 // Removes the file and what writers that were killed have left beside it. A program that has mapped it goes

@@ -143,8 +143,8 @@ Result<FileType> parse_file_type(std::string_view name) {
     if (bits(file_type.name) == bits(name)) of_as_many_bits.push_back(file_type.name);
   }
   if (nearest.empty()) nearest = nearest_name(name, of_as_many_bits);
-  return make_error(ErrorCode::kInvalidArgument, "cannot write {}: expected one of {}{}", quote(name),
-                    join(names, ", "), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+  return make_error(ErrorCode::kInvalidArgument, "TYPE: expected one of {}, found {}{}", join(names, ", "),
+                    quote(name), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
 std::vector<DType> tensor_types(const gguf::File& file, const FileType& file_type) {

@@ -90,8 +90,9 @@ TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
   };
   refused(fmt::format("{} {} q4_km", input, path("x.gguf")), 2, "did you mean Q4_K_M?");
   refused(fmt::format("{} {} iq2_xs", input, path("x.gguf")), 2,
-          "cannot write \"iq2_xs\": expected one of F32, F16, BF16, Q8_0, Q6_K, Q5_1, Q5_K_M, Q5_K_S, Q5_K, "
-          "Q5_0, Q4_1, Q4_K_M, Q4_K_S, Q4_K, Q4_0, IQ4_NL, IQ4_XS, MXFP4, Q3_K_M, Q3_K, Q2_K\n");
+          "TYPE: expected one of F32, F16, BF16, Q8_0, Q6_K, Q5_1, Q5_K_M, Q5_K_S, Q5_K, "
+          "Q5_0, Q4_1, Q4_K_M, Q4_K_S, Q4_K, Q4_0, IQ4_NL, IQ4_XS, MXFP4, Q3_K_M, Q3_K, Q2_K, found "
+          "\"iq2_xs\"\n");
   refused(fmt::format("{} {} q8_0", input, input), 2, "expected another file than the one that is read");
   std::filesystem::create_symlink(input, path("link.gguf"));
   refused(fmt::format("{} {} q8_0", path("link.gguf"), input), 2, "expected another file");

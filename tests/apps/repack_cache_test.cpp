@@ -140,6 +140,10 @@ TEST_F(RepackCacheOption, TheCacheCommandListsAndRemoves) {
   generate(option + "'" + other + "'");
   std::ofstream(folder / "ceilings.json") << "{}";
   std::ofstream(folder / "notes.repack") << "not of ours";
+  std::ofstream(folder / "backup-0123456789abcdef.v1.repack") << "not of ours, for all its name";
+  fs::create_directory(dir_ / "elsewhere");
+  const std::string elsewhere = (dir_ / "elsewhere" / fs::path(model_).filename()).string();
+  fs::copy_file(model_, elsewhere);
 
   const Finished listed = cache("");
   EXPECT_EQ(listed.exit_code, 0) << listed.err;
@@ -158,12 +162,13 @@ TEST_F(RepackCacheOption, TheCacheCommandListsAndRemoves) {
                              "; did you mean demo?\n"),
             std::string::npos)
       << unknown.err;
-  EXPECT_TRUE(cache("--remove '" + other + "'").out.starts_with("removed 1 cache, "));
+  EXPECT_EQ(cache("--remove '" + elsewhere + "'").exit_code, 2) << "another file of that name";
+  EXPECT_TRUE(cache("--remove '" + other + "' --remove Other_1_5B").out.starts_with("removed 1 cache, "));
   EXPECT_TRUE(cache("--remove demo").out.starts_with("removed 1 cache, "));
   generate(option + model_);
   EXPECT_EQ(cache("--clear --remove demo").exit_code, 2);
   EXPECT_TRUE(cache("--clear").out.starts_with("removed 1 cache, "));
-  EXPECT_EQ(n_files(folder), 2u) << "what is no repack cache stays";
+  EXPECT_EQ(n_files(folder), 3u) << "what is no repack cache stays";
   EXPECT_TRUE(cache("--clear").out.starts_with("removed 0 caches, "));
   EXPECT_EQ(run_program("inferno", "cache", "", "XDG_CACHE_HOME= HOME=").exit_code, 2);
 }

@@ -1,5 +1,8 @@
 // A generation that is interrupted keeps what it has.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -40,6 +43,23 @@ TEST(Signals, WhileLoadingTheRunEndsWithASentence) {
   EXPECT_EQ(finished.exit_code, 130) << finished.out;
   EXPECT_FALSE(finished.killed);
   EXPECT_TRUE(finished.out.ends_with("\nwarning: interrupted while loading\n")) << finished.out;
+}
+
+// From a pipe that nobody writes to and nobody closes.
+TEST(Signals, WhileAPromptIsReadTheRunEnds) {
+  const auto path = scratch_dir("silent_pipe") / "pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int writer = ::open(path.c_str(), O_RDWR);
+  ASSERT_GE(writer, 0);
+  RunningProgram program("inferno", "generate - <'" + path.string() + "'");
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  program.send(SIGTERM);
+  const Finished finished = program.finish();
+  ::close(writer);
+  EXPECT_EQ(finished.exit_code, 143) << finished.err;
+  EXPECT_EQ(finished.err, finished.killed
+                              ? ""  // before it had begun
+                              : "warning: interrupted while the text on standard input was read\n");
 }
 
 // Measured, all of it, in more than half a second.

@@ -36,8 +36,14 @@ void expect_part(const std::string& message, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
+TEST_F(EmulatedCudaBackend, IsTakenByNameAlone) {
+  const auto chosen = backend::create_backend("auto");
+  ASSERT_TRUE(chosen.ok());
+  EXPECT_EQ((*chosen)->info().backend, "parallel");
+}
+
 TEST_F(EmulatedCudaBackend, SaysWhatItRunsOn) {
-  const auto backend = backend::create_backend("auto");
+  const auto backend = backend::create_backend("cuda");
   ASSERT_TRUE(backend.ok());
   EXPECT_EQ((*backend)->info().backend, "cuda");
   EXPECT_EQ((*backend)->info().device, "emulated GPU");
@@ -117,7 +123,7 @@ TEST_F(EmulatedCudaBackend, LargeUploadsArriveWhole) {
 
 TEST_F(EmulatedCudaBackend, MeasuresHowFastMemoryIsRead) {
   start_device({.memory_bytes = size_t{1} << 20});
-  const auto ceilings = (*backend::create_backend("cuda"))->measure_ceilings();
+  const auto ceilings = (*backend::create_backend("cuda"))->measure_ceilings({});
   ASSERT_TRUE(ceilings.ok()) << ceilings.error().message;
   EXPECT_GT(ceilings->read(1), 0);
   EXPECT_LE(ceilings->steadiness, 1);

@@ -48,10 +48,11 @@ inline void __syncthreads(const std::source_location& place = std::source_locati
   inferno::emulated_cuda::wait_for_block(place);
 }
 
-// Of whole warps only.
+// Of whole warps only: a mask that leaves out lanes which take part is undefined on a device.
 template <class T>
-T __shfl_xor_sync(unsigned /*mask*/, T value, int lane_mask,
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask,
                   const std::source_location& place = std::source_location::current()) {
+  if (mask != 0xffffffffu) __builtin_trap();
   const unsigned from = inferno::emulated_cuda::lane_number() ^ static_cast<unsigned>(lane_mask);
   return inferno::emulated_cuda::exchange_value(value, from, place);
 }

@@ -266,7 +266,7 @@ cudaError_t emulated_launch(dim3 grid, dim3 block, std::function<void()> thread,
       return cudaErrorLaunchFailure;
     });
   }
-  // Of the many launches of each kernel some will do; the first one of a test is among them.
+  // Of the many launches of each kernel some will do.
   constexpr int kOneIn = 16;
   const auto run = device.launches % kOneIn == 1 ? run_both_ways : run_grid;
   return put([=] {

@@ -52,7 +52,7 @@ class CudaBackend final : public Backend {
     return load(DType::kF32, tensor, values.data(), values.size() * sizeof(float));
   }
 
-  Result<Ceilings> measure_ceilings() override {
+  Result<Ceilings> measure_ceilings(const CancelFn&) override {
     TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
     Ceilings ceilings;
     ceilings.read_gb_per_s = {read.best_gb_per_s};
@@ -61,7 +61,7 @@ class CudaBackend final : public Backend {
     return ceilings;
   }
 
-  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>) override {
+  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>, const CancelFn&) override {
     TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
     CeilingsNow now;
     now.read_gb_per_s = read.best_gb_per_s;
@@ -71,6 +71,7 @@ class CudaBackend final : public Backend {
 
  protected:
   BatchView do_begin_forward(const BatchView& host_batch) override {
+    failed_.reset();
     auto batch = batch_.copy(host_batch, staging_, stream_.get());
     if (batch) return *batch;
     fail(std::move(batch).error());
@@ -208,10 +209,13 @@ class CudaBackend final : public Backend {
 
 Result<std::shared_ptr<Backend>> create_cuda(const BackendOptions&) {
   TRY_ASSIGN(cuda::Device device, cuda::find_device());
-  TRY_ASSIGN(cuda::OwnedStream stream, cuda::make_stream());
-  TRY_ASSIGN(cuda::Staging staging, cuda::Staging::create());
+  Result<cuda::OwnedStream> stream = cuda::make_stream();
+  Result<cuda::Staging> staging = cuda::Staging::create();
+  // A device that cannot even begin is one that is not there.
+  if (!stream) return Error{ErrorCode::kUnavailable, stream.error().message};
+  if (!staging) return Error{ErrorCode::kUnavailable, staging.error().message};
   return std::shared_ptr<Backend>(
-      std::make_shared<CudaBackend>(std::move(device), std::move(stream), std::move(staging)));
+      std::make_shared<CudaBackend>(std::move(device), std::move(*stream), std::move(*staging)));
 }
 
 }  // namespace inferno::backend

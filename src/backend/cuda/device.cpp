@@ -13,6 +13,7 @@ constexpr int kOldestMajor = 8;
 
 template <class... Args>
 Error unavailable(fmt::format_string<Args...> format, Args&&... args) {
+  static_cast<void>(cudaGetLastError());  // it is reported here, and not as some launch's
   return make_error(ErrorCode::kUnavailable, "--backend cuda: {}; --backend parallel runs here",
                     fmt::format(format, std::forward<Args>(args)...));
 }
@@ -41,11 +42,13 @@ Status check_driver() {
 cudaError_t try_kernel() {
   void* data = nullptr;
   if (const cudaError_t error = cudaMalloc(&data, 2 * sizeof(float)); error != cudaSuccess) return error;
+  const cudaError_t cleared = cudaMemsetAsync(data, 0, 2 * sizeof(float), nullptr);
   float* x = static_cast<float*>(data);
   kernels::cuda::add({x, x + 1, 1}, nullptr);
   const cudaError_t launched = cudaGetLastError();
   const cudaError_t ran = cudaStreamSynchronize(nullptr);
   static_cast<void>(cudaFree(data));
+  if (cleared != cudaSuccess) return cleared;
   return launched != cudaSuccess ? launched : ran;
 }
 
@@ -55,7 +58,6 @@ Result<Device> find_device() {
   TRY(check_driver());
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
-    static_cast<void>(cudaGetLastError());
     return unavailable("no NVIDIA GPU was found ({}); look at nvidia-smi and CUDA_VISIBLE_DEVICES",
                        error == cudaSuccess ? "the driver shows none" : cudaGetErrorString(error));
   }
@@ -71,7 +73,11 @@ Result<Device> find_device() {
         "CUDA_VISIBLE_DEVICES",
         device.name, properties.major, properties.minor, kOldestMajor);
   }
-  if (const cudaError_t error = try_kernel(); error != cudaSuccess) {
+  const cudaError_t error = try_kernel();
+  if (error == cudaErrorMemoryAllocation) {
+    return unavailable("{} has no memory left; nvidia-smi says who has it", device.name);
+  }
+  if (error != cudaSuccess) {
     return unavailable(
         "{} ({}) does not run this build's kernels ({}); build with -DINFERNO_CUDA_ARCHITECTURES={}{} "
         "if none of them is for it, else look at nvidia-smi",

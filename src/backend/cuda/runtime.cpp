@@ -3,6 +3,7 @@
 namespace inferno::backend::cuda {
 
 Error runtime_error(std::string_view doing, cudaError_t error) {
+  static_cast<void>(cudaGetLastError());  // it is reported here, and not as some launch's
   return make_error(ErrorCode::kRuntime,
                     "--backend cuda: {} failed: {} ({}); a device that has failed once needs a new start of "
                     "the program, and --backend parallel needs none",
