@@ -8,8 +8,8 @@ usage() {
   cat <<'END'
 usage: bench/gpu.sh FOLDER    on a machine with a GPU, CUDA, CMake, ninja and g++: builds, runs the op and model tests and
                              compute-sanitizer on the card, the ladder and the quick suite, and prints the tables; what
-                             each stage printed and the reports are left in FOLDER. Needs no network, and some 8 minutes
-                             on 16 cores. Exit code 1 if a stage failed
+                             each stage printed and the reports are left in FOLDER. Needs no network; each stage has a
+                             limit of time. Exit code 1 if a stage failed
        bench/gpu.sh --fetch   on a machine with network and apt: puts the packages of libraries that the build needs into
                              build/gpu-packages, for a GPU machine that lacks them and has none; take that folder along
 
