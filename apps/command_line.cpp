@@ -113,8 +113,14 @@ template <class T>
 Option Command::add_flag(const std::string& names, T& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));
 }
+// CLI11 takes an optional for a counter and sets it to 0.
+template <>
+Option Command::add_flag(const std::string& names, std::optional<bool>& value,
+                         const std::string& description) {
+  return Option(app_->add_flag_function(
+      names, [&value](int64_t n) { value = n > 0; }, description));
+}
 template Option Command::add_flag(const std::string&, bool&, const std::string&);
-template Option Command::add_flag(const std::string&, std::optional<bool>&, const std::string&);
 template Option Command::add_flag(const std::string&, std::string&, const std::string&);
 
 Command Command::add_command(const std::string& name, const std::string& summary) {

@@ -202,8 +202,8 @@ Result<int> run(const Options& options) {
   if (options.speculative != "none" && options.model.no_kv) {
     warn("--speculative changes nothing with --no-kv: guesses are checked against the cache");
   }
-  if (options.model.head_screen && (!sampling::Sampler(options.sampling).takes_highest() ||
-                                    log::enabled(log::Level::kInfo, "inferno::decode"))) {
+  if (options.model.head_screen.value_or(false) && (!sampling::Sampler(options.sampling).takes_highest() ||
+                                                    log::enabled(log::Level::kInfo, "inferno::decode"))) {
     warn(
         "--head-screen changes nothing at temperature > 0, with --repetition-penalty or where the log has "
         "probabilities: all logits count");

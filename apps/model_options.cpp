@@ -87,11 +87,13 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
 }
 
 void add_head_screen_option(Command command, ModelOptions& options) {
-  command.add_flag(
-      "--head-screen", options.head_screen,
-      "Keep a copy of the LM head in 4.5 bits a weight and read of the head only what can hold the "
-      "likeliest token: the same tokens at temperature 0, sooner where the head is larger than the "
-      "caches");
+  command.add_flag("--head-screen,!--no-head-screen", options.head_screen,
+                   "Read of the LM head only what can hold the likeliest token: the same tokens at "
+                   "temperature 0, sooner where "
+                   "the head is larger than the caches. Without either, heads in Q8_0 and Q6_K from 16 MiB "
+                   "on, as long as it "
+                   "is faster; --head-screen also small ones and, by a copy in 4.5 bits a weight, those in "
+                   "F32, F16 and BF16");
 }
 
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {
@@ -105,8 +107,11 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
     warn(fmt::format("--threads {}: this process may use {} at once; more threads than that are slower",
                      options.threads, n == 1 ? "one processor" : fmt::format("{} processors", n)));
   }
-  return backend::create_backend(options.backend,
-                                 {.threads = options.threads, .head_screen = options.head_screen});
+  using backend::ScreenedHeads;
+  const ScreenedHeads screened = !options.head_screen   ? ScreenedHeads::kLarge
+                                 : *options.head_screen ? ScreenedHeads::kAll
+                                                        : ScreenedHeads::kNone;
+  return backend::create_backend(options.backend, {.threads = options.threads, .screened_heads = screened});
 }
 
 Result<std::string> repack_cache_folder(const ModelOptions& options) {
@@ -253,7 +258,7 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   bar.clear();
   for (const std::string& warning : loaded.warnings) warn(warning);
   const backend::Weight& head = loaded.model->weights().output;
-  if (options.head_screen && !loaded.model->backend().has_screen(head)) {
+  if (options.head_screen.value_or(false) && !loaded.model->backend().has_screen(head)) {
     warn(fmt::format(
         "--head-screen changes nothing: expected --backend parallel or simd and an LM head in "
         "F32, F16, BF16, Q8_0 or Q6_K with rows of a multiple of 32, found --backend {} and {} with "

@@ -19,8 +19,8 @@ struct ModelOptions {
   std::string kv_type = "f16";
   bool no_kv = false;
   std::optional<bool> check_tensors;  // absent: a warning for files below 1 GiB
-  bool head_screen = false;
-  std::string repack_cache;  // "": none; "auto": the usual folder; else a folder
+  std::optional<bool> head_screen;    // absent: of large heads, where it takes no memory
+  std::string repack_cache;           // "": none; "auto": the usual folder; else a folder
 };
 
 // --kv-type alone.
@@ -30,7 +30,7 @@ Option add_repack_cache_option(Command command, ModelOptions& options, const std
 // --backend, --threads, --numa, --kv-type, --check-tensors and --repack-cache; with_kv adds --kv and --no-kv.
 void add_model_options(Command command, ModelOptions& options, bool with_kv);
 
-// --head-screen.
+// --head-screen and --no-head-screen.
 void add_head_screen_option(Command command, ModelOptions& options);
 
 // By --backend, --threads and --numa, which the calling thread then keeps to.

@@ -130,7 +130,7 @@ class Backend {
     counters_ = {};
     head_screen_use_ = {};
   }
-  // Whether there is a screen for this head: see BackendOptions::head_screen.
+  // Whether there is a screen for this head: see ScreenedHeads.
   virtual bool has_screen(const Weight&) const { return false; }
   // Of the screen that load_weight makes for this head; 0 for none.
   virtual uint64_t screen_bytes(const Tensor&) const { return 0; }
@@ -201,12 +201,19 @@ class Backend {
   Operation* operation_ = nullptr;
 };
 
+// Which LM heads have a screen: upper bits or a coarse copy of their weights, which tell which rows cannot
+// have the highest logit, so that they are not read where nothing else is wanted (LmHeadArgs::highest_only);
+// backend/cpu/head_screen.h. The highest logit and where it stands are the same, bit for bit.
+enum class ScreenedHeads : uint8_t {
+  kNone,
+  kLarge,  // where it takes no more memory (Q8_0, Q6_K) and heads are larger than caches; used if it is
+           // faster
+  kAll,    // any size, and those in floating point by a copy; used as long as it reads less
+};
+
 struct BackendOptions {
   unsigned threads = 0;  // of `parallel`; 0: a thread for each core that this process may use
-  // A coarse copy of the LM head that tells which of its rows cannot have the highest logit, so that they are
-  // not read where nothing else is wanted (LmHeadArgs::highest_only); backend/cpu/head_screen.h. The highest
-  // logit and where it stands are the same, bit for bit.
-  bool head_screen = false;
+  ScreenedHeads screened_heads = ScreenedHeads::kLarge;
 };
 
 // --backend: scalar | simd | parallel | cuda | metal | auto. An unknown name is kInvalidArgument with the

@@ -173,6 +173,25 @@ TEST(GenerateCommand, TheHeadScreenGivesTheSameTextAndSaysWhatItRead) {
   EXPECT_TRUE(contains(drawn.err, "--head-screen changes nothing at temperature")) << drawn.err;
 }
 
+// Without an option small files are looked through and warned of.
+TEST(GenerateCommand, WeightsThatAreNaNAreWarnedOfOrRefusedOrNotLookedAt) {
+  const std::span<const std::byte> model = demo::model_bytes();
+  std::string bytes(reinterpret_cast<const char*>(model.data()), model.size());
+  const auto file = gguf::File::from_memory(model, "demo").value();
+  const Tensor& norm = file.find_tensor("output_norm.weight")->tensor;
+  ASSERT_EQ(norm.dtype, DType::kF32);
+  const auto offset =
+      static_cast<size_t>(norm.as<const char>() - reinterpret_cast<const char*>(model.data()));
+  bytes.replace(offset, 4, "\xff\xff\xff\x7f", 4);
+  const std::string path = (scratch_dir("nan") / "nan.gguf").string();
+  std::ofstream(path, std::ios::binary) << bytes;
+  EXPECT_TRUE(contains(generate("-n 1 " + path + " Once").err, "output_norm.weight"));
+  EXPECT_FALSE(contains(generate("-n 1 --no-check-tensors " + path + " Once").err, "output_norm.weight"));
+  const Finished refused = generate("-n 1 --check-tensors " + path + " Once");
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(contains(refused.err, "error: ") && contains(refused.err, "output_norm.weight")) << refused.err;
+}
+
 TEST(GenerateCommand, AnEmptyStopStringIsRefused) {
   expect_refusal(generate("--stop ''"), 2, "--stop: expected text, found none");
   expect_refusal(generate("--stop="), 2, "--stop");

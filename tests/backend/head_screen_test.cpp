@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "support/forced_isa.h"
 #include "support/random.h"
 #include "tensor/half.h"
+#include "tensor/quant_blocks.h"
 
 namespace inferno::backend {
 namespace {
@@ -117,7 +119,8 @@ class HeadScreenTest : public testing::TestWithParam<std::tuple<const kernels::C
   }
 
   const test::ForcedIsa forced_{std::get<0>(GetParam())->name};
-  std::shared_ptr<Backend> backend_ = create_backend("parallel", {.threads = 3, .head_screen = true}).value();
+  std::shared_ptr<Backend> backend_ =
+      create_backend("parallel", {.threads = 3, .screened_heads = backend::ScreenedHeads::kAll}).value();
   Weight norm_, head_;
   std::vector<uint8_t> head_bytes_;
 };
@@ -176,6 +179,46 @@ TEST_P(HeadScreenTest, KeepsARowOfWhichTheCopyLosesAllItCan) {
   beside[1] = 1;
   beside.insert(beside.end(), x.begin(), x.end());
   expect_highest(beside);
+}
+
+// The same of a head's own upper bits: all bits below are set in one row. Of the row beside it, whose logit
+// is 5 % of the loss lower, the coarse logit is the true one.
+TEST_P(HeadScreenTest, KeepsARowOfWhichTheUpperBitsLackAllTheyCan) {
+  const DType dtype = std::get<1>(GetParam());
+  if (dtype != DType::kQ8_0 && dtype != DType::kQ6_K) return;
+  constexpr int64_t kLosing = 200, kExact = 20;
+  head_bytes_.assign(row_bytes(dtype, kVocab * kDim), 0);
+  uint8_t* losing = head_bytes_.data() + row_bytes(dtype, kLosing * kDim);
+  uint8_t* exact = head_bytes_.data() + row_bytes(dtype, kExact * kDim);
+  if (dtype == DType::kQ8_0) {
+    for (int64_t i = 0; i < kDim / 32; ++i) {
+      BlockQ8_0 all = {f32_to_f16(1), {}}, middle = all;
+      std::fill_n(all.qs, 32, static_cast<int8_t>(15));             // 7 more than what is assumed of it
+      std::fill_n(middle.qs, 32, static_cast<int8_t>(8));           // as assumed
+      std::fill_n(middle.qs, 13 + i % 2, static_cast<int8_t>(24));  // 13.5 of 32 times 16 for 7
+      std::memcpy(losing + i * sizeof all, &all, sizeof all);
+      std::memcpy(exact + i * sizeof middle, &middle, sizeof middle);
+    }
+  } else {
+    // Of 32 + q four bits in ql, two in qh.
+    BlockQ6_K all = {}, middle = {};
+    all.d = middle.d = f32_to_f16(1);
+    std::fill_n(all.scales, 16, static_cast<int8_t>(1));
+    std::fill_n(middle.scales, 16, static_cast<int8_t>(1));
+    std::fill_n(all.qh, 64, static_cast<uint8_t>(0xaa));  // 32
+    std::fill_n(middle.qh, 64, static_cast<uint8_t>(0xaa));
+    std::fill_n(all.ql, 128, static_cast<uint8_t>(0x33));     // 3, where 1.5 is assumed
+    std::fill_n(middle.ql, 128, static_cast<uint8_t>(0x21));  // 1 and 2
+    std::fill_n(middle.ql, 45, static_cast<uint8_t>(0x65));   // 45 of 128 times 4 for 1.5
+    std::memcpy(losing, &all, sizeof all);
+    std::memcpy(exact, &middle, sizeof middle);
+  }
+  load_head();
+  const std::vector<float> x(kDim, 1.0f);
+  const Logits all = run(x, false);
+  ASSERT_EQ(std::max_element(all.begin(), all.end()) - all.begin(), kLosing);
+  ASSERT_GT(all[kExact], 0.9f * all[kLosing]);
+  expect_highest(x);
 }
 
 // The same of activations: the copy takes them rounded, a head in floating point does not.
@@ -290,8 +333,9 @@ INSTANTIATE_TEST_SUITE_P(On, HeadScreenTest,
 
 TEST(HeadScreens, OnlyWhereOneWasAskedForAndCanGain) {
   const std::vector<uint8_t> zeros(256 * 256 * 4);
-  const auto has_screen = [&](const std::string& backend_name, bool asked, DType dtype, WeightUse use) {
-    const auto backend = create_backend(backend_name, {.head_screen = asked}).value();
+  const auto has_screen = [&](const std::string& backend_name, ScreenedHeads asked, DType dtype,
+                              WeightUse use) {
+    const auto backend = create_backend(backend_name, {.screened_heads = asked}).value();
     Tensor t;
     t.dtype = dtype;
     t.n_dims = 2;
@@ -299,14 +343,83 @@ TEST(HeadScreens, OnlyWhereOneWasAskedForAndCanGain) {
     t.data = const_cast<uint8_t*>(zeros.data());
     return backend->has_screen(backend->load_weight(t, use).value());
   };
-  EXPECT_TRUE(has_screen("simd", true, DType::kQ8_0, WeightUse::kHead));
-  EXPECT_TRUE(has_screen("parallel", true, DType::kQ8_0, WeightUse::kEmbeddingAndHead));
-  EXPECT_FALSE(has_screen("simd", false, DType::kQ8_0, WeightUse::kHead));
-  EXPECT_FALSE(has_screen("simd", true, DType::kQ8_0, WeightUse::kMatmul));
-  EXPECT_FALSE(has_screen("simd", true, DType::kQ8_0, WeightUse::kEmbedding));
-  EXPECT_FALSE(has_screen("scalar", true, DType::kQ8_0, WeightUse::kHead));
+  constexpr auto kAll = ScreenedHeads::kAll;
+  EXPECT_TRUE(has_screen("simd", kAll, DType::kQ8_0, WeightUse::kHead));
+  EXPECT_TRUE(has_screen("parallel", kAll, DType::kQ8_0, WeightUse::kEmbeddingAndHead));
+  EXPECT_FALSE(has_screen("simd", ScreenedHeads::kNone, DType::kQ8_0, WeightUse::kHead));
+  EXPECT_FALSE(has_screen("simd", ScreenedHeads::kLarge, DType::kQ8_0, WeightUse::kHead));
+  EXPECT_FALSE(has_screen("simd", kAll, DType::kQ8_0, WeightUse::kMatmul));
+  EXPECT_FALSE(has_screen("simd", kAll, DType::kQ8_0, WeightUse::kEmbedding));
+  EXPECT_FALSE(has_screen("scalar", kAll, DType::kQ8_0, WeightUse::kHead));
   for (const DType dtype : {DType::kQ4_0, DType::kQ4_K, DType::kQ5_K, DType::kQ8_K})
-    EXPECT_FALSE(has_screen("simd", true, dtype, WeightUse::kHead)) << name(dtype);
+    EXPECT_FALSE(has_screen("simd", kAll, dtype, WeightUse::kHead)) << name(dtype);
+}
+
+Tensor tensor(DType dtype, const void* data, std::array<int64_t, 2> shape) {
+  Tensor t;
+  t.dtype = dtype;
+  t.n_dims = 2;
+  t.shape = {shape[0], shape[1]};
+  t.data = const_cast<void*>(data);
+  return t;
+}
+
+// The highest logit of one row of activations.
+void run_head(Backend& backend, const Weight& norm, const Weight& head, const std::vector<float>& x) {
+  const int32_t row = 0;
+  BatchView batch;
+  batch.n_tokens = batch.n_logits = 1;
+  batch.logits_indices = &row;
+  std::vector<float> normed(static_cast<size_t>(head.cols)), logits(static_cast<size_t>(head.rows));
+  const BatchView view = backend.begin_forward(batch);
+  backend.lm_head_step({tensor(DType::kF32, x.data(), {1, head.cols}), view, norm, 1e-6f, head,
+                        tensor(DType::kF32, normed.data(), {1, head.cols}),
+                        tensor(DType::kF32, logits.data(), {1, head.rows}), true});
+  EXPECT_TRUE(backend.end_forward().ok());
+}
+
+// Without being asked: of heads that no cache keeps, where the screen is the head's own upper bits.
+TEST(HeadScreens, LargeHeadsHaveOneThatIsTimed) {
+  constexpr int64_t kRows = 20000, kCols = 1024;
+  static_assert(kRows * kCols > int64_t{16} << 20);
+  test::Random random(9);
+  const std::vector<float> some = random.floats(64 * kCols);
+  const auto load = [&](Backend& backend, DType dtype, std::vector<uint8_t>& bytes) {
+    // The same rows over and over, but for their scales.
+    const size_t stride = row_bytes(dtype, kCols);
+    bytes.resize(kRows * stride);
+    std::vector<float> row(kCols);
+    for (int64_t i = 0; i < kRows; ++i) {
+      if (i >= 64) {
+        std::memcpy(bytes.data() + static_cast<size_t>(i) * stride,
+                    bytes.data() + static_cast<size_t>(i % 64) * stride, stride);
+        continue;
+      }
+      std::copy_n(some.begin() + i * kCols, kCols, row.begin());
+      quantize::find_quantize(dtype)(row.data(), bytes.data() + static_cast<size_t>(i) * stride, kCols);
+    }
+    const Tensor t = tensor(dtype, bytes.data(), {kRows, kCols});
+    EXPECT_EQ(backend.screen_bytes(t) != 0, dtype != DType::kF16);
+    EXPECT_LE(backend.screen_bytes(t), static_cast<uint64_t>(kRows) * 8);
+    return backend.load_weight(t, WeightUse::kHead).value();
+  };
+  for (const DType dtype : {DType::kQ8_0, DType::kQ6_K, DType::kF16}) {
+    const auto backend = create_backend("simd", {}).value();
+    std::vector<uint8_t> bytes;
+    const Weight head = load(*backend, dtype, bytes);
+    EXPECT_EQ(backend->has_screen(head), dtype != DType::kF16) << name(dtype);
+    if (dtype != DType::kQ8_0) continue;
+    // Of the first passes, half have it.
+    const Weight norm =
+        backend->load_weight(tensor(DType::kF32, some.data(), {1, kCols}), WeightUse::kVector).value();
+    uint64_t screened = 0;
+    for (int pass = 0; pass < 16; ++pass) {
+      backend->reset_counters();
+      run_head(*backend, norm, head, some);
+      screened += backend->head_screen_use().screened;
+    }
+    EXPECT_EQ(screened, 8u);
+  }
 }
 
 }  // namespace

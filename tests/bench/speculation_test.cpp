@@ -43,8 +43,9 @@ TEST_F(SpeculationReplayTest, WhatRepeatsItselfGains) {
 
 TEST_F(SpeculationReplayTest, AScreenOfTheHeadIsTimedBesides) {
   EXPECT_FALSE(replay(loop()).value().screened.has_value());
-  loaded_ = model::load_from_gguf(gguf::File::from_memory(bytes_, "tiny.gguf").value(),
-                                  backend::create_backend("simd", {.head_screen = true}).value())
+  loaded_ = model::load_from_gguf(
+                gguf::File::from_memory(bytes_, "tiny.gguf").value(),
+                backend::create_backend("simd", {.screened_heads = backend::ScreenedHeads::kAll}).value())
                 .value();
   const SpeculationReplay beside = replay(loop()).value();
   ASSERT_TRUE(beside.screened.has_value());

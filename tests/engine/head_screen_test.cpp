@@ -12,7 +12,11 @@ namespace {
 class HeadScreenEngine : public testing::Test {
  protected:
   static model::LoadedModel load(bool screen) {
-    const auto backend = backend::create_backend("parallel", {.threads = 2, .head_screen = screen}).value();
+    const auto backend =
+        backend::create_backend("parallel", {.threads = 2,
+                                             .screened_heads = screen ? backend::ScreenedHeads::kAll
+                                                                      : backend::ScreenedHeads::kNone})
+            .value();
     return model::load_from_gguf(gguf::File::from_memory(demo::model_bytes(), demo::kModelName).value(),
                                  backend)
         .value();

@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "backend/cpu_isa.h"
 #include "base/cpu_features.h"
 #include "ops/op_case.h"
 #include "support/canary.h"
+#include "tensor/quant_blocks.h"
 
 namespace inferno::test {
 namespace {
@@ -29,18 +32,76 @@ uint8_t* bytes_of(std::vector<Line>& memory) {
   return memory.empty() ? nullptr : memory.front().bytes;
 }
 
+// The upper parts of all panels, then the lower ones.
+std::vector<Line> in_two_planes(std::vector<Line>& panels, int64_t n_panels, int64_t bytes, int64_t upper) {
+  std::vector<Line> planes = lines(n_panels * bytes);
+  uint8_t* to = bytes_of(planes);
+  const uint8_t* from = bytes_of(panels);
+  const int64_t lower = bytes - upper;
+  for (int64_t i = 0; i < n_panels; ++i) {
+    std::memcpy(to + i * upper, from + i * bytes, static_cast<size_t>(upper));
+    std::memcpy(to + n_panels * upper + i * lower, from + i * bytes + upper, static_cast<size_t>(lower));
+  }
+  return planes;
+}
+
+// planes: where the weights lie in two, of which the kernel may take the upper one alone.
+void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::MatmulParams& p,
+              const kernels::PlanesMatmul* planes = nullptr);
+
+// Weights in the upper plane of Q8_0 are those whose lower bits are 8, of Q6_K those between 1 and 2.
+void expect_upper_plane(const CpuKernels& cpu, const kernels::MatmulParams& p) {
+  const auto type = static_cast<size_t>(p.dtype);
+  multiply(cpu, cpu.planes[type].upper, p, &cpu.planes[type]);
+  const std::vector<float> coarse(p.y, p.y + p.n * p.m);
+  const size_t bytes = row_bytes(p.dtype, static_cast<size_t>(p.k)) * static_cast<size_t>(p.m);
+  // All lower bits set to `lower`.
+  const auto multiply_with = [&](int lower) {
+    std::vector<uint8_t> weights(static_cast<const uint8_t*>(p.w), static_cast<const uint8_t*>(p.w) + bytes);
+    const auto blocks_of = [&]<class Block>(Block*) {
+      return std::span(reinterpret_cast<Block*>(weights.data()), bytes / sizeof(Block));
+    };
+    if (p.dtype == DType::kQ8_0) {
+      for (BlockQ8_0& block : blocks_of(static_cast<BlockQ8_0*>(nullptr)))
+        for (int8_t& q : block.qs) q = static_cast<int8_t>((q & 0xf0) | lower);
+    } else {
+      for (BlockQ6_K& block : blocks_of(static_cast<BlockQ6_K*>(nullptr)))
+        for (uint8_t& q : block.ql) q = static_cast<uint8_t>((q & 0xcc) | lower << 4 | lower);
+    }
+    kernels::MatmulParams changed = p;
+    changed.w = weights.data();
+    multiply(cpu, cpu.matmul[type], changed);
+    return std::vector<float>(p.y, p.y + p.n * p.m);
+  };
+  if (p.dtype == DType::kQ8_0) {
+    EXPECT_TRUE(same_bits(coarse, multiply_with(8))) << "the upper plane";
+    return;
+  }
+  const std::vector<float> one = multiply_with(1), two = multiply_with(2);
+  double largest = 0;
+  for (const float y : two) largest = std::max<double>(largest, std::isfinite(y) ? std::fabs(y) : 0);
+  for (size_t i = 0; i < coarse.size(); ++i) {
+    const double expected = (static_cast<double>(one[i]) + two[i]) / 2;
+    if (std::isfinite(expected)) {
+      EXPECT_NEAR(coarse[i], expected, 1e-4 * largest) << "the upper plane, " << i;
+    }
+  }
+}
+
 // Everything is packed and quantized anew for each call.
-void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
-  const PanelMatmul& kernel = cpu.matmul[static_cast<size_t>(p.dtype)];
-  if (kernel.rows == 0) return kernels::reference::matmul(p);
+void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::MatmulParams& p,
+              const kernels::PlanesMatmul* planes) {
   const int64_t n_panels = (p.m + kernel.rows - 1) / kernel.rows;
-  const int64_t panel_bytes = kernel.panel_bytes(p.k);
+  const PanelMatmul& packer = planes == nullptr ? kernel : planes->whole;
+  const int64_t panel_bytes = packer.panel_bytes(p.k);
   const auto stride = static_cast<int64_t>(row_bytes(p.dtype, static_cast<size_t>(p.k)));
   std::vector<Line> panels = lines(n_panels * panel_bytes);
   for (int64_t i = 0; i < n_panels; ++i) {
-    kernel.pack(static_cast<const uint8_t*>(p.w) + i * kernel.rows * stride, stride,
+    packer.pack(static_cast<const uint8_t*>(p.w) + i * kernel.rows * stride, stride,
                 std::min(kernel.rows, p.m - i * kernel.rows), p.k, bytes_of(panels) + i * panel_bytes);
   }
+  if (planes != nullptr)
+    panels = in_two_planes(panels, n_panels, panel_bytes, planes->upper.panel_bytes(p.k));
   std::vector<int8_t> q;
   std::vector<float> scale;
   std::vector<int32_t> sum, half;
@@ -86,6 +147,20 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
   params.fetches = true;
   backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits when fetching ahead";
+}
+
+void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
+  const auto type = static_cast<size_t>(p.dtype);
+  if (cpu.matmul[type].rows == 0) return kernels::reference::matmul(p);
+  multiply(cpu, cpu.matmul[type], p);
+  // Weights in two planes are the same weights.
+  if (cpu.planes[type].whole.rows == 0) return;
+  const std::vector<float> y(p.y, p.y + p.n * p.m);
+  std::fill_n(p.y, p.n * p.m, -1.0f);
+  multiply(cpu, cpu.planes[type].whole, p, &cpu.planes[type]);
+  EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits in two planes";
+  expect_upper_plane(cpu, p);
+  std::copy(y.begin(), y.end(), p.y);
 }
 
 // Head by head, last first: each stands for itself.

@@ -32,11 +32,11 @@ std::vector<uint8_t> pack(const PanelMatmul& kernel, DType dtype, int64_t cols, 
   return panels;
 }
 
-// By type, of all types that have panels.
-std::map<std::string, uint64_t> layout_hashes(const CpuKernels& cpu) {
+// By type, of all types that have panels; planes: of those that have them in two.
+std::map<std::string, uint64_t> layout_hashes(const CpuKernels& cpu, bool planes = false) {
   std::map<std::string, uint64_t> hashes;
   for (int i = 0; i < kernels::kDTypeIds; ++i) {
-    const PanelMatmul& kernel = cpu.matmul[i];
+    const PanelMatmul& kernel = planes ? cpu.planes[i].whole : cpu.matmul[i];
     if (kernel.rows == 0) continue;
     const auto dtype = static_cast<DType>(i);
     // Of many blocks and of an odd number, which leaves gaps in some layouts.
@@ -62,6 +62,17 @@ constexpr const char* kWhatToDo =
     "hash "
     "here";
 
+// A hash over the types of each ISA that is here.
+void expect_hashes(const std::map<std::string, uint64_t>& expected, bool planes) {
+  for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) {
+    std::vector<uint64_t> hashes;
+    for (const auto& [type, hash] : layout_hashes(backend::kernels_of(*isa), planes)) hashes.push_back(hash);
+    const uint64_t hash = content_hash(std::as_bytes(std::span(hashes)));
+    const auto found = expected.find(isa->name);
+    EXPECT_EQ(found == expected.end() ? 0 : found->second, hash) << isa->name << ": " << kWhatToDo;
+  }
+}
+
 TEST(PanelLayout, OfGenericIsThatOfItsVersion) {
   const std::map<std::string, uint64_t> expected = {
       {"BF16", 2363816055598401075u},   {"F16", 3808234541335572472u},     {"F32", 15489335741780197399u},
@@ -76,7 +87,6 @@ TEST(PanelLayout, OfGenericIsThatOfItsVersion) {
   EXPECT_EQ(layout_hashes(backend::kernels_of(*generic)), expected) << kWhatToDo;
 }
 
-// A hash over the types of each ISA; of those that are here.
 TEST(PanelLayout, OfEveryIsaIsThatOfItsVersion) {
   const std::map<std::string, uint64_t> expected = {
       {"generic", 1079777922007156104u},      {"avx2", 17239502036713520071u},
@@ -87,13 +97,20 @@ TEST(PanelLayout, OfEveryIsaIsThatOfItsVersion) {
       {"neon_dotprod", 1079777922007156104u}, {"neon_i8mm", 1512337486748858429u},
   };
   ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
-  for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) {
-    std::vector<uint64_t> hashes;
-    for (const auto& [type, hash] : layout_hashes(backend::kernels_of(*isa))) hashes.push_back(hash);
-    const uint64_t hash = content_hash(std::as_bytes(std::span(hashes)));
-    const auto found = expected.find(isa->name);
-    EXPECT_EQ(found == expected.end() ? 0 : found->second, hash) << isa->name << ": " << kWhatToDo;
-  }
+  expect_hashes(expected, false);
+}
+
+TEST(PanelLayout, OfPlanesIsThatOfItsVersion) {
+  const std::map<std::string, uint64_t> expected = {
+      {"generic", 6705115432590518826u},      {"avx2", 15914327449387676147u},
+      {"avx_vnni", 888988345293481631u},      {"avx512", 15914327449387676147u},
+      {"avx512_vnni", 3136244369971400486u},  {"avx512_bf16", 3136244369971400486u},
+      {"avx512_fp16", 3136244369971400486u},  {"amx", 3136244369971400486u},
+      {"amx_fp16", 3136244369971400486u},     {"neon", 6705115432590518826u},
+      {"neon_dotprod", 6705115432590518826u}, {"neon_i8mm", 1u},
+  };
+  ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
+  expect_hashes(expected, true);
 }
 
 }  // namespace

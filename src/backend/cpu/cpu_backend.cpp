@@ -30,6 +30,8 @@ constexpr int64_t kActivationRows = 64;
 // Rows of activations up to which a product with the LM head is bound by reading it, so that reading less of
 // it pays.
 constexpr int64_t kScreenedRows = 4;
+// Groups of the head's rows that a thread takes at once of those that a screen has left.
+constexpr int64_t kGroupsPerTurn = 8;
 // Blocks of rows of activations for each thread, where there are enough rows.
 constexpr int64_t kBlocksPerThread = 4;
 
@@ -43,13 +45,14 @@ class CpuBackend final : public HostBackend {
  public:
   // Workers are pinned to `cpus`; weights are spread over the memory of NUMA `nodes`.
   CpuBackend(std::string name, const CpuIsa& isa, unsigned n_threads, std::span<const unsigned> cpus,
-             std::vector<unsigned> nodes, bool screens_head)
+             std::vector<unsigned> nodes, ScreenedHeads screened_heads)
       : name_(std::move(name)),
         isa_(isa),
-        screens_head_(screens_head),
+        screened_heads_(screened_heads),
         kernels_(kernels_of(isa)),
         team_(n_threads, cpus),
-        memory_(std::move(nodes)) {}
+        memory_(std::move(nodes)),
+        screening_(kernels_, screened_heads == ScreenedHeads::kLarge) {}
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
@@ -63,7 +66,7 @@ class CpuBackend final : public HostBackend {
   }
   bool has_screen(const Weight& head) const override { return matrix_of(head).screen != nullptr; }
   uint64_t screen_bytes(const Tensor& head) const override {
-    return screens_head_ ? head_screen_bytes(head, kernels_) : 0;
+    return head_screen_bytes(head, kernels_, screen_kind(head, kernels_, screened_heads_));
   }
   std::string weight_layout() const override {
     return fmt::format("{} panels {}", isa_.name, kernels::kPanelLayoutVersion);
@@ -214,26 +217,42 @@ class CpuBackend final : public HostBackend {
     const int64_t n = a.rows.shape[0];
     const Product head = {&a.head, &kNoBias, a.logits.as<float>()};
     const HeadScreen* screen = a.highest_only ? matrix_of(a.head).screen.get() : nullptr;
-    const bool screened = screen != nullptr && n <= kScreenedRows && screening_.is_due();
+    const bool can_screen = screen != nullptr && n <= kScreenedRows;
+    const bool screened = can_screen && screening_.is_due();
     const Product coarse = {screened ? &screen->coarse : &a.head, &kNoBias, head.y};
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
     norm_and_form(std::array{head, coarse}, a.norm, a.eps, a.rows, a.rows);
     const Activations x = {a.rows.as<float>(), n, formed_};
-    if (screened) return multiply_screened(a, head, coarse, *screen, x);
-    multiply({&head, 1}, x);
-    if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
+    const auto start = std::chrono::steady_clock::now();
+    if (screened) {
+      multiply_screened(a, head, coarse, *screen, x);
+    } else {
+      multiply({&head, 1}, x);
+      if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
+    }
+    if (can_screen) screening_.took(std::chrono::steady_clock::now() - start);
   }
 
  private:
   Result<Weight> load(const Tensor& tensor, WeightUse use, const CachedAs& cached) {
     if (use == WeightUse::kVector) return load_vector(tensor);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
-    TRY_ASSIGN(const auto matrix, pack_matrix(tensor, use, kernels_, team_, memory_, cached));
+    const bool is_head = use == WeightUse::kHead || use == WeightUse::kEmbeddingAndHead;
+    const ScreenKind screen = is_head ? screen_kind(tensor, kernels_, screened_heads_) : ScreenKind::kNone;
+    const bool in_planes = is_head && lies_in_planes(tensor, kernels_, screened_heads_);
+    const auto type = static_cast<size_t>(tensor.dtype);
+    const kernels::PanelMatmul no_panels;
+    const kernels::PanelMatmul& kernel = use == WeightUse::kEmbedding ? no_panels
+                                         : in_planes                  ? kernels_.planes[type].whole
+                                                                      : kernels_.matmul[type];
+    const std::string panels_name = std::string(cached.name) + (in_planes ? " in planes" : "");
+    const int64_t upper_bytes = in_planes ? kernels_.planes[type].upper.panel_bytes(tensor.cols()) : 0;
+    TRY_ASSIGN(const auto matrix,
+               pack_matrix(tensor, kernel, upper_bytes, team_, memory_, {cached.cache, panels_name}));
     TRY(products_.reserve_scratch(*matrix, tensor.cols()));
-    if (screens_head_ && (use == WeightUse::kHead || use == WeightUse::kEmbeddingAndHead)) {
-      TRY_ASSIGN(matrix->screen, make_head_screen(tensor, kernels_, team_, memory_, cached));
-      if (matrix->screen != nullptr)
-        TRY(products_.reserve_scratch(matrix_of(matrix->screen->coarse), tensor.cols()));
+    if (screen != ScreenKind::kNone) {
+      TRY_ASSIGN(matrix->screen, make_head_screen(tensor, *matrix, screen, kernels_, team_, memory_, cached));
+      TRY(products_.reserve_scratch(matrix_of(matrix->screen->coarse), tensor.cols()));
     }
     weight.data = matrix;
     max_cols_ = std::max(max_cols_, tensor.cols());
@@ -360,17 +379,23 @@ class CpuBackend final : public HostBackend {
                          const HeadScreen& screen, const Activations& x) {
     screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has(kernels::XForm::kInt8),
                      x.n);
-    multiply({&coarse, 1}, x,
-             [&](size_t, int64_t begin, int64_t end) { screening_.coarse_logits(coarse.y, begin, end); });
+    {
+      metrics::Cost coarse_cost = product_cost(*coarse.w, x.n);
+      coarse_cost.weight_bytes = screen.coarse_bytes;
+      const Operation operation(*this, "matmul", coarse_cost);
+      products_.multiply({&coarse, 1}, x, [&](size_t, int64_t begin, int64_t end) {
+        screening_.coarse_logits(coarse.y, begin, end);
+      });
+    }
     const int64_t panels_per_group = screen.group_rows / MatrixProducts::rows_of_panel(a.head);
-    // A panel here and one there: nothing is fetched ahead.
-    const auto multiply_group = [&](int64_t group, unsigned thread) {
+    // A panel here and one there, which no processor foresees.
+    const auto multiply_group = [&](int64_t group, unsigned thread, const uint8_t* next) {
       const int64_t end = std::min(MatrixProducts::panels_of(a.head), (group + 1) * panels_per_group);
-      products_.multiply_panels(head, x, group * panels_per_group, end, thread);
+      products_.multiply_panels(head, x, group * panels_per_group, end, thread, next, next != nullptr);
     };
     for (int64_t row = 0; row < x.n; ++row) {
       const int64_t group = screening_.likeliest_group(row);
-      multiply_group(group, 0);
+      multiply_group(group, 0, nullptr);
       const int64_t end = std::min((group + 1) * screen.group_rows, a.head.rows);
       for (int64_t i = group * screen.group_rows; i < end; ++i)
         screening_.found(row, head.y[row * a.head.rows + i]);
@@ -381,8 +406,15 @@ class CpuBackend final : public HostBackend {
       n_left = screen.n_groups;
       multiply({&head, 1}, x);
     } else {
-      team_.run(n_left, [&](int64_t turn, unsigned thread) {
-        multiply_group(left[static_cast<size_t>(turn)], thread);
+      const int64_t n_turns = (n_left + kGroupsPerTurn - 1) / kGroupsPerTurn;
+      team_.run(n_turns, [&](int64_t turn, unsigned thread) {
+        const int64_t end = std::min(n_left, (turn + 1) * kGroupsPerTurn);
+        for (int64_t i = turn * kGroupsPerTurn; i < end; ++i) {
+          const auto group_at = [&](int64_t at) { return left[static_cast<size_t>(at)]; };
+          const uint8_t* next =
+              i + 1 < end ? MatrixProducts::panel_at(a.head, group_at(i + 1) * panels_per_group) : nullptr;
+          multiply_group(group_at(i), thread, next);
+        }
       });
     }
     const Weight rows_left = {a.head.dtype, std::min(n_left * screen.group_rows, a.head.rows), a.head.cols,
@@ -417,7 +449,7 @@ class CpuBackend final : public HostBackend {
 
   std::string name_;
   const CpuIsa& isa_;
-  bool screens_head_;
+  ScreenedHeads screened_heads_;
   CpuKernels kernels_;
   ThreadTeam team_;
   LargeMemory memory_;  // of weights
@@ -428,7 +460,7 @@ class CpuBackend final : public HostBackend {
   ActivationBuffer formed_;     // what the products under way multiply
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft rows_left_;          // of the products under way
-  HeadScreening screening_{kernels_};
+  HeadScreening screening_;
   Status status_;  // of the forward pass under way
 };
 
@@ -436,7 +468,7 @@ Result<std::shared_ptr<Backend>> create(std::string name, unsigned n_threads, st
                                         std::vector<unsigned> nodes, const BackendOptions& options) {
   TRY_ASSIGN(const CpuIsa* isa, chosen_isa());
   return std::shared_ptr<Backend>(std::make_shared<CpuBackend>(std::move(name), *isa, n_threads, cpus,
-                                                               std::move(nodes), options.head_screen));
+                                                               std::move(nodes), options.screened_heads));
 }
 
 }  // namespace

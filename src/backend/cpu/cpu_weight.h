@@ -22,6 +22,7 @@ struct CpuMatrix {
   const uint8_t* rows = nullptr;
   int64_t row_bytes = 0;
   kernels::PanelMatmul kernel;  // rows == 0: no panels, since it is only looked up or its type has none
+  int64_t upper_bytes = 0;      // of a panel's upper plane, where there are two; panel after panel of each
   std::shared_ptr<const uint8_t> panels;  // ours, or in the file of a repack cache
   int64_t n_panels = 0;
   std::shared_ptr<const HeadScreen> screen;  // of an LM head, if there is one
@@ -40,9 +41,11 @@ struct CachedAs {
   std::string_view name;
 };
 
-// Repacks a matrix into the panels of `kernels`, on all threads of the team. kResource when there is no
-// memory for them.
-Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, WeightUse use, const CpuKernels& kernels,
-                                               ThreadTeam& team, LargeMemory& memory, const CachedAs& cached);
+// Repacks a matrix into the panels of `kernel` (kernel.rows == 0: it stays as it is), in two planes if the
+// upper one has upper_bytes of a panel, on all threads of the team. kResource when there is no memory for
+// them.
+Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, const kernels::PanelMatmul& kernel,
+                                               int64_t upper_bytes, ThreadTeam& team, LargeMemory& memory,
+                                               const CachedAs& cached);
 
 }  // namespace inferno::backend

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -22,21 +23,10 @@ constexpr int64_t kMaxPause = 64;
 constexpr float kSmallestRounding = 1e-28f;
 // Sums of products that can be larger than this might overflow on the way.
 constexpr double kLargestLogit = 1e37;
+// Smaller heads may stay in a cache from one token to the next, where screens gain nothing.
+constexpr uint64_t kLargeHead = uint64_t{16} << 20;
 // Where more than this of the head's bytes are read after all, the screen has gained nothing.
 constexpr double kWorthwhile = 0.9;
-
-bool is_screened(DType head) {
-  switch (head) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kQ8_0:
-    case DType::kQ6_K:
-      return true;
-    default:
-      return false;
-  }
-}
 
 struct Squares {
   double lost = 0, all = 0;
@@ -63,19 +53,76 @@ Squares round_block(const float* w, BlockQ4_0& block) {
   return squares;
 }
 
+// Of the weights and of what the upper plane lacks of them. In double, as above.
+Squares below_upper(const BlockQ8_0& block) {
+  int64_t lost = 0, all = 0;
+  for (const int8_t q : block.qs) {
+    const int lower = (q & 15) - 8;
+    lost += lower * lower;
+    all += q * q;
+  }
+  const double d = f16_to_f32(block.d);
+  return {d * d * static_cast<double>(lost), d * d * static_cast<double>(all)};
+}
+Squares below_upper(const BlockQ6_K& block) {
+  Squares squares;
+  for (int group = 0; group < 16; ++group) {
+    int64_t lost = 0, all = 0;  // of twice what is lost
+    for (int i = group * 16; i < group * 16 + 16; ++i) {
+      const int low = block.ql[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
+      const int high = block.qh[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
+      const int lower = 2 * (low & 3) - 3;
+      const int q = (high << 4 | low) - 32;
+      lost += lower * lower;
+      all += q * q;
+    }
+    const double scale = static_cast<double>(f16_to_f32(block.d)) * block.scales[group];
+    squares.lost += scale * scale * static_cast<double>(lost) / 4;
+    squares.all += scale * scale * static_cast<double>(all);
+  }
+  return squares;
+}
+template <class Block>
+Squares below_upper_of_row(const uint8_t* row, int64_t n_blocks) {
+  Squares squares;
+  for (int64_t i = 0; i < n_blocks; ++i) {
+    Block block;
+    std::memcpy(&block, row + i * static_cast<int64_t>(sizeof block), sizeof block);
+    const Squares of_block = below_upper(block);
+    squares.lost += of_block.lost;
+    squares.all += of_block.all;
+  }
+  return squares;
+}
+
 // Not less than the value.
 float up(double value) {
   return std::nextafter(static_cast<float>(value), kInfinity);
 }
 
-// Panels and what is known of them, one after the other in memory.
-struct Parts {
-  uint8_t* panels;
+// What is known of each row.
+struct Norms {
   float *lost, *norm;
 };
 
+void measure_planes(const Tensor& head, ThreadTeam& team, const Norms& norms) {
+  const auto stride = static_cast<int64_t>(row_bytes(head.dtype, static_cast<size_t>(head.cols())));
+  const int64_t n_blocks = head.cols() / static_cast<int64_t>(traits(head.dtype).block_elems);
+  constexpr int64_t kRowsPerTurn = 512;
+  team.run((head.rows() + kRowsPerTurn - 1) / kRowsPerTurn, [&](int64_t turn, unsigned) {
+    const int64_t end = std::min(head.rows(), (turn + 1) * kRowsPerTurn);
+    for (int64_t i = turn * kRowsPerTurn; i < end; ++i) {
+      const uint8_t* row = head.as<const uint8_t>() + i * stride;
+      const Squares squares = head.dtype == DType::kQ8_0 ? below_upper_of_row<BlockQ8_0>(row, n_blocks)
+                                                         : below_upper_of_row<BlockQ6_K>(row, n_blocks);
+      norms.lost[i] = up(std::sqrt(squares.lost));
+      norms.norm[i] = up(std::sqrt(squares.all) + std::sqrt(squares.lost));
+    }
+  });
+}
+
 void round_panels(const Tensor& head, const kernels::PanelMatmul& kernel, int64_t n_panels, ThreadTeam& team,
-                  const Parts& parts) {
+                  uint8_t* panels, const Norms& norms) {
   const int64_t k = head.cols();
   const int64_t panel_bytes = kernel.panel_bytes(k);
   const auto row_bytes_in = static_cast<int64_t>(row_bytes(head.dtype, static_cast<size_t>(k)));
@@ -98,12 +145,12 @@ void round_panels(const Tensor& head, const kernels::PanelMatmul& kernel, int64_
           squares.lost += of_block.lost;
           squares.all += of_block.all;
         }
-        parts.lost[first + r] = up(std::sqrt(squares.lost));
-        parts.norm[first + r] = up(std::sqrt(squares.all));
+        norms.lost[first + r] = up(std::sqrt(squares.lost));
+        norms.norm[first + r] = up(std::sqrt(squares.all));
       }
       kernel.pack(reinterpret_cast<const uint8_t*>(blocks.data()),
                   blocks_per_row * static_cast<int64_t>(sizeof(BlockQ4_0)), n_rows, k,
-                  parts.panels + panel * panel_bytes);
+                  panels + panel * panel_bytes);
     }
   });
 }
@@ -120,35 +167,61 @@ Sizes sizes_of(const Tensor& head, const CpuKernels& kernels) {
   return {n_panels, static_cast<size_t>(n_panels * kernel.panel_bytes(head.cols()))};
 }
 
-}  // namespace
-
-uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels) {
-  if (!is_screened(head.dtype) || head.cols() % kBlock32 != 0) return 0;
-  const Sizes sizes = sizes_of(head, kernels);
-  return sizes.panel_bytes + 2 * sizeof(float) * static_cast<size_t>(head.rows());
+// The upper plane has four bits a weight and all scales; how many bytes that is, in the file's blocks.
+uint64_t upper_plane_bytes(const Tensor& head) {
+  const auto n_elements = static_cast<uint64_t>(head.n_elements());
+  const uint64_t lower_bits = head.dtype == DType::kQ8_0 ? 4 : 2;
+  return head.bytes() - n_elements * lower_bits / 8;
 }
 
-Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuKernels& kernels,
+}  // namespace
+
+bool lies_in_planes(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which) {
+  return kernels.planes[static_cast<size_t>(head.dtype)].whole.rows != 0 &&
+         (which == ScreenedHeads::kAll || head.bytes() >= kLargeHead);
+}
+
+ScreenKind screen_kind(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which) {
+  if (which == ScreenedHeads::kNone) return ScreenKind::kNone;
+  if (lies_in_planes(head, kernels, which)) return ScreenKind::kUpperPlane;
+  const bool is_float = head.dtype == DType::kF32 || head.dtype == DType::kF16 || head.dtype == DType::kBF16;
+  return which == ScreenedHeads::kAll && is_float && head.cols() % kBlock32 == 0 ? ScreenKind::kCopy
+                                                                                 : ScreenKind::kNone;
+}
+
+uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels, ScreenKind kind) {
+  if (kind == ScreenKind::kNone) return 0;
+  const size_t panels = kind == ScreenKind::kCopy ? sizes_of(head, kernels).panel_bytes : 0;
+  return panels + 2 * sizeof(float) * static_cast<size_t>(head.rows());
+}
+
+Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuMatrix& packed,
+                                                           ScreenKind kind, const CpuKernels& kernels,
                                                            ThreadTeam& team, LargeMemory& memory,
                                                            const CachedAs& cached) {
-  const size_t bytes = head_screen_bytes(head, kernels);
-  if (bytes == 0) return std::shared_ptr<const HeadScreen>();
-  const kernels::PanelMatmul& kernel = kernels.matmul[static_cast<size_t>(kCoarse)];
+  const bool is_copy = kind == ScreenKind::kCopy;
+  const kernels::PanelMatmul& kernel = is_copy ? kernels.matmul[static_cast<size_t>(kCoarse)]
+                                               : kernels.planes[static_cast<size_t>(head.dtype)].upper;
   const int64_t group_rows = kernels.logit_group;
-  const int64_t head_panel = kernels.matmul[static_cast<size_t>(head.dtype)].rows;
-  CHECK(group_rows % head_panel == 0 && kPanelTile * kernel.rows % group_rows == 0,
-        "panels of {} and {} rows, groups of {}", head_panel, kernel.rows, group_rows);
-  const auto [n_panels, panel_bytes] = sizes_of(head, kernels);
-  const std::string name = std::string(cached.name) + " screen 1";  // raised when what is made here changes
+  CHECK(group_rows % packed.kernel.rows == 0 && kPanelTile * kernel.rows % group_rows == 0,
+        "panels of {} and {} rows, groups of {}", packed.kernel.rows, kernel.rows, group_rows);
+  const uint64_t bytes = head_screen_bytes(head, kernels, kind);
+  const uint64_t panel_bytes = is_copy ? sizes_of(head, kernels).panel_bytes : 0;
+  const std::string name = std::string(cached.name) + " screen 2";  // raised when what is made here changes
   Tensor shape = head;
-  shape.dtype = kCoarse;
+  shape.dtype = is_copy ? kCoarse : DType::kF32;
   std::shared_ptr<const void> owner;
   if (cached.cache != nullptr) owner = cached.cache->find(name, shape, bytes);
   if (owner == nullptr) {
     TRY_ASSIGN(const std::shared_ptr<void> made, memory.alloc(bytes, team));
     auto* panels = static_cast<uint8_t*>(made.get());
     auto* lost = reinterpret_cast<float*>(panels + panel_bytes);
-    round_panels(head, kernel, n_panels, team, {panels, lost, lost + head.rows()});
+    const Norms norms = {lost, lost + head.rows()};
+    if (is_copy) {
+      round_panels(head, kernel, sizes_of(head, kernels).n_panels, team, panels, norms);
+    } else {
+      measure_planes(head, team, norms);
+    }
     if (cached.cache != nullptr)
       cached.cache->add(name, shape, std::as_bytes(std::span(panels, bytes)), made);
     owner = made;
@@ -158,22 +231,29 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
   const auto* lost = reinterpret_cast<const float*>(panels + panel_bytes);
   auto coarse = std::make_shared<CpuMatrix>();
   coarse->kernel = kernel;
-  coarse->panels = {owner, panels};
-  coarse->n_panels = n_panels;
+  coarse->panels = is_copy ? std::shared_ptr<const uint8_t>(owner, panels) : packed.panels;
+  coarse->n_panels = is_copy ? sizes_of(head, kernels).n_panels : packed.n_panels;
   auto screen = std::make_shared<HeadScreen>();
-  screen->coarse = {kCoarse, head.rows(), head.cols(), coarse};
+  screen->coarse = {is_copy ? kCoarse : head.dtype, head.rows(), head.cols(), coarse};
+  screen->coarse_bytes = is_copy ? screen->coarse.bytes() : upper_plane_bytes(head);
   screen->group_rows = group_rows;
   screen->n_groups = (head.rows() + group_rows - 1) / group_rows;
   screen->lost = {lost, static_cast<size_t>(head.rows())};
   screen->norm = {lost + head.rows(), static_cast<size_t>(head.rows())};
+  screen->norms_owner = owner;
   screen->largest_norm = *std::max_element(screen->norm.begin(), screen->norm.end());
   return std::shared_ptr<const HeadScreen>(screen);
 }
 
 bool HeadScreening::is_due() {
+  if (times_ && (is_faster_.is_on_trial() || !is_faster_.takes_second())) return is_faster_.takes_second();
   if (pause_left_ == 0) return true;
   --pause_left_;
   return false;
+}
+
+void HeadScreening::took(std::chrono::nanoseconds time) {
+  if (times_) is_faster_.took(time, 1);
 }
 
 void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,

@@ -1,58 +1,78 @@
-// HeadScreen: a coarse copy of an LM head that tells which of its rows cannot have the highest logit. Of a
-// greedy token's head only the copy is read, which is half as large as a head of 8 bits, and the few groups
-// of rows that may hold the token.
+// HeadScreen: coarse weights of an LM head that tell which of its rows cannot have the highest logit. Of a
+// greedy token's head only they are read and the few groups of rows that may hold the token. They are the
+// upper four bits of the head's own, which lies in two planes then (kernels::PlanesMatmul), or a copy in
+// Q4_0.
 //
-// For row i of the head w, of the copy c and for activations x, which the copy's product takes as x', rounded
-// to 8 bits (by Cauchy and Schwarz; the head's own product rounds them as well, or not):
+// For row i of the head w, of the coarse weights c and for activations x, which the coarse product takes as
+// x', rounded to 8 bits (by Cauchy and Schwarz; the head's own product rounds them as well, or not):
 //   | w_i . x - c_i . x' | <= |w_i - c_i| |x'| + |w_i| |x - x'| + what float sums round
 // So what is left, once one logit is known, are the rows whose coarse logit and that bound together reach it.
 // The argument is Vijayanarasimhan et al. 2014's and many others': search exactly, bounded by norms.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "backend/backend.h"
 #include "backend/cpu/cpu_weight.h"
+#include "backend/cpu/timed_choice.h"
 
 namespace inferno::backend {
 
 struct HeadScreen {
-  Weight coarse;  // (vocab, dim) in Q4_0
-  // What is kept or dropped together: whole panels of the head, in whole turns of the copy's product.
+  Weight coarse;          // (vocab, dim); an upper plane is called as the head's type
+  uint64_t coarse_bytes;  // that its product reads
+  // What is kept or dropped together: whole panels of the head, in whole turns of the coarse product.
   int64_t group_rows;
   int64_t n_groups;
-  // Of each row |w - c| and |w|, not less; NaN where there is one.
+  // Of each row |w - c| and |w|, not less; NaN where there is one. Of an upper plane |w| + |w - c| for |w|: c
+  // may be longer than w, and so may what its sums round.
   std::span<const float> lost, norm;  // (vocab)
+  std::shared_ptr<const void> norms_owner;
   float largest_norm;
 
-  uint64_t bytes() const { return coarse.bytes() + lost.size_bytes() + norm.size_bytes(); }
+  uint64_t bytes() const { return coarse_bytes + lost.size_bytes() + norm.size_bytes(); }
 };
 
-// What make_head_screen() allocates; 0 where it makes none.
-uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels);
+// Whether the head lies in two planes. Screened or not: what a repack cache keeps is then good for both.
+bool lies_in_planes(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which);
 
-// nullptr where a copy would gain little (heads that are hardly larger, or have no panels) or prove nothing
-// (formats with minimums, whose sums may round by more than their weights' norms tell). kResource without
-// memory for it.
-Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuKernels& kernels,
+// What the coarse weights are. Nothing where they would gain little (heads that are hardly larger, or have no
+// panels) or prove nothing (formats with minimums, whose sums may round by more than their weights' norms
+// tell).
+enum class ScreenKind : uint8_t { kNone, kUpperPlane, kCopy };
+ScreenKind screen_kind(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which);
+
+// What make_head_screen() allocates.
+uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels, ScreenKind kind);
+
+// Of any kind but kNone. packed: the head's own panels, for kUpperPlane in two planes. kResource without
+// memory.
+Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, const CpuMatrix& packed,
+                                                           ScreenKind kind, const CpuKernels& kernels,
                                                            ThreadTeam& team, LargeMemory& memory,
                                                            const CachedAs& cached);
 
 // What it takes to go through one screen after the other.
 class HeadScreening {
  public:
-  explicit HeadScreening(const CpuKernels& kernels) : kernels_(kernels) {}
+  // times: whether passes are timed, and the screen left out where it is slower.
+  HeadScreening(const CpuKernels& kernels, bool times) : kernels_(kernels), times_(times) {}
 
-  // Whether this pass should use its screen: not for a while after passes that gained nothing.
+  // Whether this pass should use its screen: not where it is slower, nor for a while after passes that gained
+  // nothing.
   bool is_due();
+  // How long that pass took, with the screen or without.
+  void took(std::chrono::nanoseconds time);
 
-  // Before the product with the copy: for n rows of activations x, (n, dim), and x rounded. rounded_as_well:
+  // Before the coarse product: for n rows of activations x, (n, dim), and x rounded. rounded_as_well:
   // the head's own product takes them rounded, too.
   void begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,
              bool rounded_as_well, int64_t n);
-  // The copy's logits of rows begin .. end - 1 are there, whole groups, (n, vocab): taken note of, -inf
+  // The coarse logits of rows begin .. end - 1 are there, whole groups, (n, vocab): taken note of, -inf
   // stands there afterwards. From any thread.
   void coarse_logits(float* logits, int64_t begin, int64_t end);
   // The group with the highest of a row's coarse logits, or one with a NaN.
@@ -74,9 +94,11 @@ class HeadScreening {
   };
 
   const CpuKernels& kernels_;
+  const bool times_;
+  TimedChoice is_faster_{{"head screened", 16, 512}};
   const HeadScreen* screen_ = nullptr;
   std::vector<Row> rows_;  // (n)
-  // (n, n_groups): the highest of the copy's logits, and what the head's own can come to; infinity for a NaN.
+  // (n, n_groups): the highest of the coarse logits, and what the head's own can come to; infinity for a NaN.
   std::vector<float> coarse_, most_;
   std::vector<int64_t> left_;
   int64_t pause_ = 0, pause_left_ = 0;  // passes

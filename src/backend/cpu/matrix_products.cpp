@@ -30,12 +30,6 @@ void multiply_by_reference(const Product& p, const Activations& x, int64_t begin
   }
 }
 
-// nullptr where there are none.
-const uint8_t* panel_at(const Weight& w, int64_t panel) {
-  const CpuMatrix& m = matrix_of(w);
-  return m.kernel.rows == 0 ? nullptr : m.panels.get() + panel * m.kernel.panel_bytes(w.cols);
-}
-
 }  // namespace
 
 MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads)
@@ -89,12 +83,18 @@ void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int
                            static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetches});
 }
 
+const uint8_t* MatrixProducts::panel_at(const Weight& w, int64_t panel) {
+  const CpuMatrix& m = matrix_of(w);
+  if (m.kernel.rows == 0) return nullptr;
+  return m.panels.get() + panel * (m.upper_bytes != 0 ? m.upper_bytes : m.kernel.panel_bytes(w.cols));
+}
+
 int64_t MatrixProducts::rows_of_panel(const Weight& w) {
   const CpuMatrix& m = matrix_of(w);
   return m.kernel.rows != 0 ? m.kernel.rows : kReferenceRows;
 }
 
-FetchTrial* MatrixProducts::fetch_trial(std::span<const Product> products, int64_t n) {
+TimedChoice* MatrixProducts::fetch_trial(std::span<const Product> products, int64_t n) {
   const Weight& w = *products.front().w;
   if (n > kernels::kStreamedRows || matrix_of(w).kernel.x_form != kernels::XForm::kInt8) return nullptr;
   if (weight_bytes(products) < kFetchedBytes) return nullptr;

@@ -9,7 +9,7 @@
 
 #include "backend/cpu/activation_buffer.h"
 #include "backend/cpu/cpu_weight.h"
-#include "backend/cpu/fetch_trial.h"
+#include "backend/cpu/timed_choice.h"
 #include "backend/host_backend.h"
 #include "base/thread_team.h"
 #include "kernels/cpu/params.h"
@@ -44,8 +44,8 @@ class MatrixProducts {
   template <class Made>
   void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
     const Turns turns(products, x.n, team_.n_threads());
-    FetchTrial* trial = fetch_trial(products, x.n);
-    const bool fetches = trial != nullptr && trial->fetches();
+    TimedChoice* trial = fetch_trial(products, x.n);
+    const bool fetches = trial != nullptr && trial->takes_second();
     const auto start = std::chrono::steady_clock::now();
     team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
@@ -62,6 +62,8 @@ class MatrixProducts {
 
   static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
   static int64_t rows_of_panel(const Weight& w);
+  // nullptr where there are none.
+  static const uint8_t* panel_at(const Weight& w, int64_t panel);
 
  private:
   // Panels begin .. end - 1 of a product.
@@ -89,8 +91,15 @@ class MatrixProducts {
     std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn
   };
 
+  // Whether products that are bound by reading their weights (kernels::kStreamedRows) ask for them ahead.
+  // Some processors foresee such a stream by themselves, and hints cost up to a third of the speed; others
+  // gain half as much again (docs/decisions/001). A trial comes round after some seventy tokens of a small
+  // model.
+  struct FetchTrial : TimedChoice {
+    FetchTrial() : TimedChoice({"weights fetched ahead", 32, 8192}) {}
+  };
   // Of the type of these products' weights; nullptr where nothing is to be won.
-  FetchTrial* fetch_trial(std::span<const Product> products, int64_t n);
+  TimedChoice* fetch_trial(std::span<const Product> products, int64_t n);
   static uint64_t weight_bytes(std::span<const Product> products);
 
   ThreadTeam& team_;

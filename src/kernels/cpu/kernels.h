@@ -47,7 +47,8 @@ struct CpuKernels {
   void (*to_f16)(const F16Params& p);
   int64_t logit_group;
   void (*bound_logits)(const LogitBoundsParams& p);
-  PanelMatmul matmul[kDTypeIds];  // by DType
+  PanelMatmul matmul[kDTypeIds];   // by DType
+  PlanesMatmul planes[kDTypeIds];  // likewise
 
   // What the machine can do at best.
   // As reference::read_all, as fast as memory gives.

@@ -107,6 +107,16 @@ struct PanelMatmul {
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
 };
 
+// How an ISA multiplies with weights of one type in two planes: the upper bits of all panels, one after the
+// other, and then the bits below. whole.rows == 0: not at all.
+struct PlanesMatmul {
+  // With the same bits as the product with the type's other panels. panel_bytes() and pack() are of a panel's
+  // part of either plane, of which the upper one has upper.panel_bytes(); PanelMatmulParams::next is in that.
+  PanelMatmul whole;
+  // Of the upper plane alone, as if what is below were in the middle of what it can be. It has no pack().
+  PanelMatmul upper;
+};
+
 // Of each group of an LM head's rows, CpuKernels::logit_group of them, the last one maybe fewer:
 //   coarse = max logits[i],  most = max (logits[i] + lost[i] * length + norm[i] * off)
 // and infinity where one of them is a NaN. -inf takes the logits' place.

@@ -7,8 +7,6 @@
 // docs/decisions/003-amx.md.
 #pragma once
 
-#include <type_traits>
-
 #include "kernels/cpu/amx/tiles.h"
 #include "kernels/cpu/avx512_vnni/vector.h"
 #include "kernels/cpu/loops/panel_int8.h"
@@ -106,7 +104,6 @@ struct TileProduct {
 
  private:
   static void multiply_many(const PanelMatmulParams& p) {
-    const int64_t stride = Format::panel_bytes(p.k);
     const int64_t whole = Whole::panel_bytes(p.k);
     const int64_t nb = p.k / kBlock;
     const int64_t n_chunks = (nb + kChunkBlocks - 1) / kChunkBlocks;
@@ -117,11 +114,10 @@ struct TileProduct {
       const int64_t left = p.panel_end - panel;
       const int64_t n_panels = left < kUnpackedPanels ? left : kUnpackedPanels;
       for (int64_t i = 0; i < n_panels; ++i)
-        Whole::template unpack<Format>(p.panels + (panel + i) * stride, nb, p.scratch + i * whole);
+        Whole::template unpack<Format>(panel_at<Format>(p, panel + i), nb, p.scratch + i * whole);
       written_for_tiles(p.scratch);
-      const bool is_last = n_panels == left;
-      const uint8_t* next = is_last ? p.next : p.panels + (panel + n_panels) * stride;
-      Fetcher fetcher(next, n_panels * stride, n_chunks * (p.n / kRows) * n_panels, chunk);
+      auto fetcher = fetcher_of<Fetcher, Format>(p, panel + n_panels, n_panels,
+                                                 n_chunks * (p.n / kRows) * n_panels, chunk);
       for (int64_t begin = 0; begin < nb; begin += chunk) {
         const int64_t end = begin + chunk < nb ? begin + chunk : nb;
         for (int64_t row = 0; row < p.n; row += kRows) {
@@ -138,7 +134,6 @@ struct TileProduct {
   // A batch, of which every weight is multiplied once: what is prepared of the activations serves all panels,
   // and bytes are multiplied where they lie.
   static void multiply_sixteen(const PanelMatmulParams& p) {
-    const int64_t stride = Format::panel_bytes(p.k);
     const int64_t nb = p.k / kBlock;
     static_assert(kUnpackedPanels > 1);
     auto* scales = reinterpret_cast<float*>(p.scratch + Whole::panel_bytes(p.k));
@@ -146,8 +141,8 @@ struct TileProduct {
     scale_columns(p, 0, 0, nb, scales, totals);
     if constexpr (kIsBytes) _tile_loadd(3, &kOffsetTile, kTileLine);
     for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
-      const uint8_t* at = p.panels + panel * stride;
-      StreamsFetcher fetcher(panel + 1 == p.panel_end ? p.next : at + stride, stride, 1, nb);
+      const auto at = panel_at<Format>(p, panel);
+      auto fetcher = fetcher_of<StreamsFetcher, Format>(p, panel + 1, 1, 1, nb);
       if constexpr (kIsBytes) {
         multiply_chunk<Format>(p, at, panel, 0, {scales, totals}, 0, nb, fetcher.next_tile());
       } else {
@@ -181,7 +176,7 @@ struct TileProduct {
   static void multiply_chunk(const PanelMatmulParams& p, const uint8_t* bytes, int64_t panel, int64_t row,
                              const ScaledTile& x, int64_t begin, int64_t end, AnyFetch fetch) {
     // Line after line between other things, where weights come from memory.
-    constexpr bool kHurries = std::is_same_v<AnyFetch, StreamsFetch>;
+    constexpr bool kHurries = AnyFetch::kIsInParts;
     constexpr int64_t kAhead = 2;  // groups that are multiplied before one is scaled
     constexpr int64_t kSums = 4;   // tiles in memory
     alignas(64) int32_t sums[kSums][kRows][16];
@@ -270,12 +265,15 @@ struct TileProduct {
   }
 };
 
-// For a table that has the format's panels already.
+// Of the format's panels.
+template <class Format>
+void set_tiles(PanelMatmul* kernel) {
+  kernel->multiply_tiles = TileProduct<Format>::multiply;
+  kernel->scratch_bytes = TileProduct<Format>::scratch_bytes;  // enough for fewer rows, too
+}
 template <class Format>
 void set_tiles(CpuKernels* table, DType dtype) {
-  PanelMatmul& kernel = table->matmul[static_cast<int>(dtype)];
-  kernel.multiply_tiles = TileProduct<Format>::multiply;
-  kernel.scratch_bytes = TileProduct<Format>::scratch_bytes;  // enough for fewer rows, too
+  set_tiles<Format>(&table->matmul[static_cast<int>(dtype)]);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/amx/functions.h"
 #include "kernels/cpu/amx/int8_products.h"
+#include "kernels/cpu/loops/planes.h"
 
 namespace inferno::kernels::amx {
 
@@ -12,6 +13,7 @@ void set_k_quants(CpuKernels* table) {
   set_tiles<PanelQ4_K<V>>(table, DType::kQ4_K);
   set_tiles<PanelQ5_K<V>>(table, DType::kQ5_K);
   set_tiles<PanelQ6_K<V>>(table, DType::kQ6_K);
+  set_tiles<WholeQ6_K<V>>(&table->planes[static_cast<int>(DType::kQ6_K)].whole);
   set_tiles<PanelIQ4_XS<V>>(table, DType::kIQ4_XS);
 }
 

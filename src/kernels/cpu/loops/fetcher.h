@@ -10,6 +10,7 @@ namespace {
 
 // What one tile fetches: so many lines at each of its steps.
 struct Fetch {
+  static constexpr bool kIsInParts = false;  // of a step
   const uint8_t* at;
   int64_t lines;
 
@@ -49,6 +50,7 @@ constexpr int64_t kFetchStreams = 3;
 constexpr int64_t kHurriedTiles = 4;
 
 struct StreamsFetch {
+  static constexpr bool kIsInParts = true;
   const uint8_t* at;
   int64_t to_next;  // stream, in bytes
   int64_t pace;     // bytes of a stream at each step

@@ -8,6 +8,7 @@
 #include "kernels/cpu/loops/logit_bounds.h"
 #include "kernels/cpu/loops/panel_float.h"
 #include "kernels/cpu/loops/panel_int8.h"
+#include "kernels/cpu/loops/planes.h"
 #include "kernels/cpu/loops/q8_0.h"
 #include "kernels/cpu/loops/rows.h"
 #include "kernels/cpu/loops/simple_quants.h"
@@ -30,6 +31,17 @@ PanelMatmul packed_panels() {
   using Product = PackedProduct<V, Format>;
   return {V::kLanes,        XForm::kInt8, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
           Product::multiply};
+}
+
+template <class V, class Whole>
+PlanesMatmul panels_in_planes() {
+  using Product = PackedProduct<V, Whole>;
+  using Upper = typename Whole::Upper;
+  using UpperProduct = PackedProduct<V, Upper>;
+  return {
+      {V::kLanes, XForm::kInt8, Whole::panel_bytes, Product::scratch_bytes, Whole::pack, Product::multiply},
+      {V::kLanes, XForm::kInt8, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
+       UpperProduct::multiply}};
 }
 
 template <class V>
@@ -58,6 +70,7 @@ void fill_simple_quants(CpuKernels* table) {
   using Q8_0 = PanelQ8_0<V>;
   set(DType::kQ8_0,
       {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, no_scratch, Q8_0::pack, multiply_bytes<V, Q8_0>});
+  table->planes[static_cast<int>(DType::kQ8_0)] = panels_in_planes<V, WholeQ8_0<V>>();
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());
   set(DType::kQ5_0, packed_panels<V, PanelQ5_0<V>>());
@@ -76,6 +89,7 @@ void fill_k_quants(CpuKernels* table) {
   set(DType::kQ4_K, packed_panels<V, PanelQ4_K<V>>());
   set(DType::kQ5_K, packed_panels<V, PanelQ5_K<V>>());
   set(DType::kQ6_K, packed_panels<V, PanelQ6_K<V>>());
+  table->planes[static_cast<int>(DType::kQ6_K)] = panels_in_planes<V, WholeQ6_K<V>>();
   set(DType::kIQ4_XS, packed_panels<V, PanelIQ4_XS<V>>());
 }
 

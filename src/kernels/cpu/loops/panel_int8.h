@@ -6,6 +6,7 @@
 //   kHasMin                      w = scale * q + min, else w = scale * q
 //   kOffset                      what bytes() adds to q
 //   kUnitBlocks                  blocks of 32 that share what Scales() prepares
+//   panel(p, i)                  where panel i lies, if that is not one piece of memory (planes.h)
 //   block(panel, b)              where block b of every row lies
 //   bytes(block, g)              vector g of its eight: see Products::place()
 //   Scales::load(panel, nb, b)   prepares those of the unit that begins with block b, of nb in all
@@ -51,10 +52,32 @@ typename V::I start_of_sum(int32_t minus_128_sums) {
   }
 }
 
+// Where panel i lies.
+template <class Format>
+auto panel_at(const PanelMatmulParams& p, int64_t i) {
+  if constexpr (requires { Format::panel(p, i); }) {
+    return Format::panel(p, i);
+  } else {
+    return p.panels + i * Format::panel_bytes(p.k);
+  }
+}
+
+// Of n_panels panels of the weights, from panel i on; from p.next on after the last.
+template <class AnyFetcher, class Format>
+auto fetcher_of(const PanelMatmulParams& p, int64_t i, int64_t n_panels, int64_t n_tiles, int64_t n_steps) {
+  if constexpr (requires { Format::panel(p, i); }) {
+    return Format::template fetcher<AnyFetcher>(p, i, n_panels, n_tiles, n_steps);
+  } else {
+    const int64_t bytes = Format::panel_bytes(p.k);
+    const uint8_t* begin = i < p.panel_end ? p.panels + i * bytes : p.next;
+    return AnyFetcher(begin, n_panels * bytes, n_tiles, n_steps);
+  }
+}
+
 // The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
-template <class V, class Format, int kPanels, int kRows>
+template <class V, class Format, int kPanels, int kRows, class Place>
 [[gnu::always_inline]] inline void multiply_group(
-    const uint8_t* const (&blocks)[kPanels], int64_t b, int group, const int8_t* const (&q)[kRows],
+    const Place (&blocks)[kPanels], int64_t b, int group, const int8_t* const (&q)[kRows],
     const int32_t* const (&x_sum)[kRows],
     typename Products<V>::Sum (&sums)[kPanels][RowSums<V, kRows>::kSums]) {
   using I = typename V::I;
@@ -88,9 +111,9 @@ template <class V, class Format, int kPanels, int kRows>
 }
 
 // kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
-template <class V, class Format, int kPanels, int kRows, class AnyFetch>
-void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r, AnyFetch fetch) {
+template <class V, class Format, int kPanels, int kRows, class Place, class AnyFetch>
+void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], int64_t panel, int64_t r,
+                   AnyFetch fetch) {
   using F = typename V::F;
   constexpr int kGroups = kBlock / Format::kGroup;
   const int64_t nb = p.k / kBlock;
@@ -115,7 +138,7 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
     for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
       const int64_t b = unit + j;
       fetch.step();
-      const uint8_t* blocks[kPanels];
+      decltype(Format::block(panels[0], b)) blocks[kPanels];
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) blocks[i] = Format::block(panels[i], b);
 #pragma GCC unroll 2
@@ -145,9 +168,9 @@ void multiply_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kP
 }
 
 // The rows that are left, fewer than kRows + 1, in one tile.
-template <class V, class Format, int kPanels, int kRows, class AnyFetch>
-void multiply_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                   int64_t r, AnyFetch fetch) {
+template <class V, class Format, int kPanels, int kRows, class Place, class AnyFetch>
+void multiply_rest(const PanelMatmulParams& p, const Place (&panels)[kPanels], int64_t panel, int64_t r,
+                   AnyFetch fetch) {
   if constexpr (kRows > 0) {
     if (p.n - r == kRows) return multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r, fetch);
     multiply_rest<V, Format, kPanels, kRows - 1>(p, panels, panel, r, fetch);
@@ -167,31 +190,27 @@ void multiply_tiles(const PanelMatmulParams& p, int64_t panel, const uint8_t* fi
   multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r, fetcher.next_tile());
 }
 
-// What is fetched meanwhile: the kPanels panels that come next, as the weights have them, `packed` bytes
-// each.
-template <class V, class Format, int kPanels>
-void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride,
-                     int64_t packed) {
-  const int64_t next_panel = panel + kPanels;
-  const uint8_t* next = next_panel < p.panel_end ? p.panels + next_panel * packed : p.next;
+// What is fetched meanwhile: the kPanels panels that come next, as the weights have them, in the format
+// Packed.
+template <class V, class Format, int kPanels, class Packed>
+void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* first, int64_t stride) {
+  const int64_t next = panel + kPanels;
   const int64_t n_tiles = (p.n + V::kTileRows - 1) / V::kTileRows;
   if (n_tiles <= kHurriedTiles) {
     multiply_tiles<V, Format, kPanels, V::kTileRows>(
-        p, panel, first, stride, StreamsFetcher(next, kPanels * packed, n_tiles, p.k / kBlock));
+        p, panel, first, stride, fetcher_of<StreamsFetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
   } else {
-    multiply_tiles<V, Format, kPanels, V::kTileRows>(p, panel, first, stride,
-                                                     Fetcher(next, kPanels * packed, n_tiles, p.k / kBlock));
+    multiply_tiles<V, Format, kPanels, V::kTileRows>(
+        p, panel, first, stride, fetcher_of<Fetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
   }
 }
 
 // Few rows of activations: one panel after the other, one stream through memory.
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
-  const int64_t stride = Format::panel_bytes(p.k);
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
-    const uint8_t* first = p.panels + panel * stride;
-    const uint8_t* next = panel + 1 < p.panel_end ? first + stride : p.next;
-    StreamsFetcher fetcher(p.fetches ? next : nullptr, stride, 1, p.k / kBlock);
+    auto fetcher = fetcher_of<StreamsFetcher, Format>(p, panel + 1, p.fetches ? 1 : 0, 1, p.k / kBlock);
+    const auto first = panel_at<Format>(p, panel);
     multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, fetcher.next_tile());
   }
 }
@@ -203,9 +222,9 @@ void multiply_bytes(const PanelMatmulParams& p) {
   const int64_t stride = Format::panel_bytes(p.k);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
-    multiply_panels<V, Format, V::kTilePanels>(p, panel, p.panels + panel * stride, stride, stride);
+    multiply_panels<V, Format, V::kTilePanels, Format>(p, panel, p.panels + panel * stride, stride);
   for (; panel < p.panel_end; ++panel)
-    multiply_panels<V, Format, 1>(p, panel, p.panels + panel * stride, stride, stride);
+    multiply_panels<V, Format, 1, Format>(p, panel, p.panels + panel * stride, stride);
 }
 
 // What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
@@ -236,8 +255,8 @@ struct Unpacked {
     typename V::F min(int64_t, int i) const { return V::load(scales + to_min + i * V::kLanes); }
   };
 
-  template <class Format>
-  static void unpack(const uint8_t* from, int64_t nb, uint8_t* panel) {
+  template <class Format, class Place>
+  static void unpack(Place from, int64_t nb, uint8_t* panel) {
     auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
     auto* mins = scales + nb * kGroups * V::kLanes;
     for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
@@ -245,7 +264,7 @@ struct Unpacked {
       of_unit.load(from, nb, unit);
       for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
         const int64_t b = unit + j;
-        const uint8_t* block = Format::block(from, b);
+        const auto block = Format::block(from, b);
 #pragma GCC unroll 8
         for (int g = 0; g < kBlockVectors; ++g) {
           const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(block, g));
@@ -279,12 +298,10 @@ struct PackedProduct {
  private:
   template <int kPanels>
   static void multiply_some(const PanelMatmulParams& p, int64_t panel) {
-    const int64_t stride = Format::panel_bytes(p.k);
-    const uint8_t* first = p.panels + panel * stride;
     const int64_t whole = Whole::panel_bytes(p.k);
     for (int i = 0; i < kPanels; ++i)
-      Whole::template unpack<Format>(first + i * stride, p.k / kBlock, p.scratch + i * whole);
-    multiply_panels<V, Whole, kPanels>(p, panel, p.scratch, whole, stride);
+      Whole::template unpack<Format>(panel_at<Format>(p, panel + i), p.k / kBlock, p.scratch + i * whole);
+    multiply_panels<V, Whole, kPanels, Format>(p, panel, p.scratch, whole);
   }
 };
 
