@@ -1,54 +1,113 @@
-# Whether the CUDA kernels are built, as INFERNO_CUDA says: AUTO (where a compiler for them is found), ON or OFF. Sets
-# INFERNO_WITH_CUDA. INFERNO_CUDA_ARCHITECTURES says for which GPUs, as CMAKE_CUDA_ARCHITECTURES does: each costs time to
-# compile and place in the program; what is not named -real also brings code that newer GPUs' drivers compile.
+# Whether the CUDA kernels are built, as INFERNO_CUDA says: OFF; ON, where no nvcc is an error; or AUTO: where there is an
+# nvcc that works and something to build for, so that nobody waits minutes for kernels that cannot run. Sets
+# INFERNO_WITH_CUDA or, where that is false, INFERNO_NO_CUDA_BECAUSE.
+# INFERNO_CUDA_ARCHITECTURES says for which GPUs, as CMAKE_CUDA_ARCHITECTURES does, whatever this machine has: each costs
+# time to compile and place in the program; what is not named -real also brings code that newer GPUs' drivers compile.
+# Where it is empty, AUTO builds for the GPUs of this machine, ON for all_architectures.
 set(INFERNO_CUDA AUTO CACHE STRING "CUDA kernels: AUTO, ON or OFF")
 set_property(CACHE INFERNO_CUDA PROPERTY STRINGS AUTO ON OFF)
-set(INFERNO_CUDA_ARCHITECTURES "80-real;89-real;90a-real;120" CACHE STRING "The GPUs that the CUDA kernels are for")
+set(INFERNO_CUDA_ARCHITECTURES "" CACHE STRING "The GPUs that the CUDA kernels are for; empty: see cmake/cuda.cmake")
+set(all_architectures 80-real 89-real 90a-real 120)
 set(oldest_nvcc 12.8)
 
-set(INFERNO_WITH_CUDA FALSE)
-if(INFERNO_CUDA)
+# The version of INFERNO_NVCC, or "none".
+function(find_nvcc result)
+  set(version "none")
   find_program(INFERNO_NVCC nvcc HINTS ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
-  set(nvcc_version "none")
   if(INFERNO_NVCC)
     execute_process(COMMAND ${INFERNO_NVCC} --version OUTPUT_VARIABLE nvcc_says ERROR_QUIET)
     if(nvcc_says MATCHES "release ([0-9]+\\.[0-9]+)")
-      set(nvcc_version ${CMAKE_MATCH_1})
+      set(version ${CMAKE_MATCH_1})
     endif()
   endif()
-  # Where nobody has asked for CUDA, a compiler that does not work with this host's is one that is not there.
-  if(INFERNO_CUDA STREQUAL "AUTO" AND NOT nvcc_version STREQUAL "none" AND NOT DEFINED INFERNO_NVCC_WORKS)
-    set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/nvcc_probe)
-    file(WRITE ${probe}.cu "#include <cuda_runtime.h>\n__global__ void f() {}\nint main() { return cudaFree(nullptr) != 0; }\n")
-    execute_process(COMMAND ${INFERNO_NVCC} -std=c++20 -ccbin ${CMAKE_CXX_COMPILER} -o ${probe} ${probe}.cu
-      RESULT_VARIABLE probe_failed OUTPUT_QUIET ERROR_QUIET)
-    if(probe_failed)
-      set(INFERNO_NVCC_WORKS FALSE CACHE INTERNAL "")
-      message(STATUS "CUDA kernels: ${INFERNO_NVCC} does not compile a line with ${CMAKE_CXX_COMPILER}; "
-        "-DINFERNO_CUDA=ON shows why")
+  set(${result} ${version} PARENT_SCOPE)
+endfunction()
+
+# The architectures of this machine's GPUs, as far as the backend (src/backend/cuda/device.cpp) and nvcc take them.
+function(find_cards result)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader TIMEOUT 20
+    OUTPUT_VARIABLE nvidia_smi_says RESULT_VARIABLE failed ERROR_QUIET)
+  execute_process(COMMAND ${INFERNO_NVCC} --list-gpu-arch OUTPUT_VARIABLE nvcc_knows ERROR_QUIET)
+  set(cards)
+  if(NOT failed)
+    string(REGEX MATCHALL "[0-9]+\\.[0-9]" capabilities "${nvidia_smi_says}")
+    foreach(capability ${capabilities})
+      string(REPLACE "." "" card ${capability})
+      if(card GREATER_EQUAL 80 AND nvcc_knows MATCHES "compute_${card}[^0-9]")
+        list(APPEND cards ${card})
+      endif()
+    endforeach()
+    list(REMOVE_DUPLICATES cards)
+    list(TRANSFORM cards REPLACE "^90$" "90a-real")
+  endif()
+  set(${result} ${cards} PARENT_SCOPE)
+endfunction()
+
+# Sets INFERNO_NVCC_WORKS, once for a build folder.
+function(try_nvcc)
+  if(DEFINED INFERNO_NVCC_WORKS)
+    return()
+  endif()
+  set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/nvcc_probe)
+  file(WRITE ${probe}.cu "#include <cuda_runtime.h>\n__global__ void f() {}\nint main() { return cudaFree(nullptr) != 0; }\n")
+  execute_process(COMMAND ${INFERNO_NVCC} -std=c++20 -ccbin ${CMAKE_CXX_COMPILER} -o ${probe} ${probe}.cu
+    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  if(failed)
+    set(INFERNO_NVCC_WORKS FALSE CACHE INTERNAL "")
+  else()
+    set(INFERNO_NVCC_WORKS TRUE CACHE INTERNAL "")
+  endif()
+endfunction()
+
+set(INFERNO_NO_CUDA_BECAUSE "")
+set(architectures ${INFERNO_CUDA_ARCHITECTURES})
+if(NOT INFERNO_CUDA)
+  set(INFERNO_NO_CUDA_BECAUSE "INFERNO_CUDA was OFF")
+else()
+  find_nvcc(nvcc_version)
+  set(nvcc_is_there TRUE)
+  if(nvcc_version STREQUAL "none" OR nvcc_version VERSION_LESS oldest_nvcc)
+    set(nvcc_is_there FALSE)
+  endif()
+  if(NOT INFERNO_CUDA STREQUAL "AUTO")
+    if(NOT nvcc_is_there)
+      message(FATAL_ERROR "INFERNO_CUDA=${INFERNO_CUDA}: expected nvcc ${oldest_nvcc} or newer in PATH, CUDA_PATH/bin or "
+        "/usr/local/cuda/bin, found ${nvcc_version}; install NVIDIA's package cuda-toolkit, or build without "
+        "(-DINFERNO_CUDA=OFF)")
+    endif()
+    if(NOT architectures)
+      set(architectures ${all_architectures})
+    endif()
+  elseif(NOT nvcc_is_there)
+    set(INFERNO_NO_CUDA_BECAUSE "no nvcc ${oldest_nvcc} or newer was there")
+  else()
+    if(NOT architectures)
+      find_cards(architectures)
+    endif()
+    if(NOT architectures)
+      set(INFERNO_NO_CUDA_BECAUSE "no NVIDIA GPU was there that nvcc ${nvcc_version} and the kernels are for")
     else()
-      set(INFERNO_NVCC_WORKS TRUE CACHE INTERNAL "")
+      try_nvcc()
+      if(NOT INFERNO_NVCC_WORKS)
+        set(INFERNO_NO_CUDA_BECAUSE "nvcc ${nvcc_version} compiled no line with this C++ compiler")
+      endif()
     endif()
-  endif()
-  if(INFERNO_CUDA STREQUAL "AUTO" AND DEFINED INFERNO_NVCC_WORKS AND NOT INFERNO_NVCC_WORKS)
-    set(nvcc_version "none")
-  endif()
-  if(NOT nvcc_version STREQUAL "none" AND NOT nvcc_version VERSION_LESS oldest_nvcc)
-    set(CMAKE_CUDA_COMPILER ${INFERNO_NVCC})
-    set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # src/backend/CMakeLists.txt links it
-    set(CMAKE_CUDA_ARCHITECTURES ${INFERNO_CUDA_ARCHITECTURES})
-    enable_language(CUDA)
-    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")  # CMake 3.25 does not know that nvcc has it
-    find_package(CUDAToolkit REQUIRED)
-    set(INFERNO_WITH_CUDA TRUE)
-  elseif(NOT INFERNO_CUDA STREQUAL "AUTO")
-    message(FATAL_ERROR "INFERNO_CUDA=${INFERNO_CUDA}: expected nvcc ${oldest_nvcc} or newer in PATH, CUDA_PATH/bin or "
-      "/usr/local/cuda/bin, found ${nvcc_version}; install NVIDIA's package cuda-toolkit, or build without "
-      "(-DINFERNO_CUDA=OFF)")
   endif()
 endif()
-if(INFERNO_WITH_CUDA)
-  message(STATUS "CUDA kernels: for ${INFERNO_CUDA_ARCHITECTURES}, by nvcc ${nvcc_version}")
+
+if(INFERNO_NO_CUDA_BECAUSE)
+  set(INFERNO_WITH_CUDA FALSE)
+  list(JOIN all_architectures ", " all_architectures)
+  message(STATUS "CUDA kernels: left out, since ${INFERNO_NO_CUDA_BECAUSE}; "
+    "-DINFERNO_CUDA=ON builds them (${all_architectures}) or says why not")
 else()
-  message(STATUS "CUDA kernels: none (INFERNO_CUDA=${INFERNO_CUDA})")
+  set(INFERNO_WITH_CUDA TRUE)
+  set(CMAKE_CUDA_COMPILER ${INFERNO_NVCC})
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # src/backend/CMakeLists.txt links it
+  set(CMAKE_CUDA_ARCHITECTURES ${architectures})
+  enable_language(CUDA)
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")  # CMake 3.25 does not know that nvcc has it
+  find_package(CUDAToolkit REQUIRED)
+  list(JOIN architectures ", " architectures)
+  message(STATUS "CUDA kernels: for ${architectures}, by nvcc ${nvcc_version}")
 endif()

@@ -4,9 +4,11 @@
 namespace inferno::backend {
 
 Result<std::shared_ptr<Backend>> create_cuda(const BackendOptions&) {
-  return make_error(ErrorCode::kUnavailable,
-                    "--backend cuda: this build has no CUDA kernels (they need nvcc 12.8 or newer, and cmake "
-                    "-DINFERNO_CUDA=ON); --backend parallel runs here");
+  return make_error(
+      ErrorCode::kUnavailable,
+      "--backend cuda: this build has no CUDA kernels, since " INFERNO_NO_CUDA_BECAUSE
+      "; with nvcc 12.8 or newer, cmake --preset release -DINFERNO_CUDA=ON and ./run --build-only "
+      "build them; --backend parallel runs here");
 }
 
 }  // namespace inferno::backend
