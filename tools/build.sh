@@ -1,17 +1,22 @@
 # Sourced by ./run and ./test from the repository's root: quiet builds of one of CMakePresets.json's presets.
 
-# Shows ninja's "[done/total] ..." lines as one line that moves, on a terminal only.
+# Shows how far ninja is, by its "[done/total] ..." lines: on a terminal as one line that moves; else in a line after the
+# first file that is compiled and then one every half a minute.
 show_progress() {
-  local line
+  local line next=0
   while IFS= read -r line; do
     if [[ -t 2 && $line =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
       printf '\r\033[KBuilding %s: %d of %d' "$1" "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" >&2
+    elif [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\ Building ]] && ((SECONDS >= next)); then
+      say "Building $1: ${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}"
+      next=$((SECONDS + 30))
     fi
   done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }
 
-# build PRESET [TARGET...]: configures and builds; the output is shown only if that fails. Returns 1 then.
+# build PRESET [TARGET...]: configures and builds; the output is shown only if that fails. Returns 1 then. Says nothing
+# where nothing is compiled or linked.
 build() {
   local preset=$1 folder=build/$1
   shift
@@ -27,13 +32,12 @@ build() {
   fi
   local command=(cmake --build "$folder")
   (($# == 0)) || command+=(--target "$@")
-  [[ -t 2 ]] || say "Building $folder ..."
   if ! NINJA_STATUS='[%f/%t] ' "${command[@]}" 2>&1 | tee "$log" | show_progress "$folder"; then
     cat "$log" >&2
     say "The build of $folder failed: see above."
     return 1
   fi
-  if ! grep -q 'no work to do' "$log"; then
+  if grep -qE '^\[[0-9]+/[0-9]+\] (Building|Linking) ' "$log"; then
     say "Built $folder in $((SECONDS - started)) s"
   fi
 }
