@@ -10,6 +10,7 @@
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/output_file.h"
+#include "apps/progress_bar.h"
 #include "apps/sampling_options.h"
 #include "apps/signals.h"
 #include "apps/telemetry_options.h"
@@ -143,13 +144,44 @@ bool log_shares_the_terminal() {
   return stdout_is_terminal() && stderr_is_terminal() && log::enabled(log::Level::kInfo, "inferno::decode");
 }
 
-// Generates with the text on stdout as it comes; on a terminal the prompt stands before it.
+// How far a prompt of several chunks is, on a terminal once it takes longer than a second.
+class PromptProgress {
+ public:
+  explicit PromptProgress(const engine::Request& request)
+      // Lines of the log would stand behind it.
+      : enabled_(bar_.enabled() && request.prompt_ids.size() > engine::kPrefillChunk &&
+                 !log::enabled(log::Level::kInfo, "inferno::decode")) {}
+
+  bool enabled() const { return enabled_; }
+  ProgressFn function() {
+    if (!enabled_) return {};
+    return [this](std::string_view, uint64_t done, uint64_t total) {
+      bar_.show_line([&] { return "prompt: " + tokens_line(done, total, begin_); });
+    };
+  }
+  void clear() { bar_.clear(); }
+
+ private:
+  ProgressBar bar_{std::chrono::seconds(1)};
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  bool enabled_;
+};
+
+// Generates with the text on stdout as it comes; on a terminal the prompt stands before it, at once unless
+// its progress is shown there first.
 Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine::Request& request,
                                  const std::string& prompt, metrics::Metrics& metrics,
                                  metrics::ServingMetrics& serving, const std::atomic<bool>& cancelled) {
   const bool terminal = stdout_is_terminal();
+  PromptProgress progress(request);
   bool written = false;
+  bool prompt_waits = terminal && !prompt.empty();
+  const auto show_prompt = [&] {
+    progress.clear();
+    if (std::exchange(prompt_waits, false)) written = write_stdout(dim(for_terminal(prompt), false));
+  };
   const auto write = [&](std::string_view text) {
+    show_prompt();
     written = true;
     return write_stdout(terminal ? for_terminal(text) : std::string(text));
   };
@@ -159,11 +191,20 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
     if (generated) write_stdout(dim(for_terminal(prompt), false) + for_terminal(generated->text) + "\n");
     return generated;
   }
-  if (terminal && !prompt.empty()) written = write_stdout(dim(for_terminal(prompt), false));
-  Result<engine::Generated> generated =
-      engine::generate(*loaded.model, loaded.tokenizer, request, metrics, write, &cancelled, &serving);
+  if (!progress.enabled()) show_prompt();
+  Result<engine::Generated> generated = engine::generate(*loaded.model, loaded.tokenizer, request, metrics,
+                                                         write, &cancelled, &serving, progress.function());
+  if (generated) show_prompt();
   if (generated || written) write_stdout("\n");
   return generated;
+}
+
+Result<engine::Generated> generate_silently(const model::LoadedModel& loaded, const engine::Request& request,
+                                            metrics::Metrics& metrics, metrics::ServingMetrics& serving,
+                                            const std::atomic<bool>& cancelled) {
+  PromptProgress progress(request);
+  return engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled, &serving,
+                          progress.function());
 }
 
 void write_json(const GenerationRun& run, const metrics::ServingMetrics& serving) {
@@ -220,8 +261,7 @@ Result<int> run(const Options& options) {
   metrics::ServingMetrics serving;
   const std::string shown_prompt = options.prompt_ids.empty() ? arguments.prompt : "";
   TRY_ASSIGN(const engine::Generated generated,
-             options.json ? engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {},
-                                             &cancelled, &serving)
+             options.json ? generate_silently(loaded, request, metrics, serving, cancelled)
                           : stream(loaded, request, shown_prompt, metrics, serving, cancelled));
   log_profile(backend);
   TRY(write_metrics_csv(options.metrics_csv, serving));

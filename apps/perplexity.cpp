@@ -104,8 +104,13 @@ Result<int> run(const Options& options) {
   }
   ProgressBar bar;
   using Clock = std::chrono::steady_clock;
-  const auto elapsed_s = [begin = Clock::now()] {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+  const Clock::time_point begin = Clock::now();
+  const auto elapsed_s = [begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  // Of the first chunk, once it takes longer than a second; from then on chunks tell.
+  bool has_chunks = false;
+  const auto show_tokens = [&](std::string_view, uint64_t done, uint64_t total) {
+    if (has_chunks || elapsed_s() < 1) return;
+    bar.show_line([&] { return "first chunk: " + tokens_line(done, total, begin); });
   };
   TRY_ASSIGN(
       const bench::PerplexityReport report,
@@ -116,8 +121,10 @@ Result<int> run(const Options& options) {
                                  .n_threads = options.model.threads,
                                  .on_chunk =
                                      [&](const bench::PerplexityReport& so_far) {
+                                       has_chunks = true;
                                        bar.show_line([&] { return progress_line(so_far, elapsed_s()); });
                                      },
+                                 .progress = show_tokens,
                                  .cancelled = cancel_by(&cancelled)},
                                 base ? &*base : nullptr));
   bar.clear();

@@ -19,10 +19,16 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.0f} min {:02.0f} s", std::floor(seconds / 60), std::floor(std::fmod(seconds, 60)));
 }
 
+std::string tokens_line(uint64_t done, uint64_t total, std::chrono::steady_clock::time_point begin) {
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+  return fmt::format("{} of {} tokens, {:.0f} tok/s", group_digits(done), group_digits(total),
+                     static_cast<double>(done) / elapsed.count());
+}
+
 // Without escape codes: \r goes back, spaces wipe out.
-ProgressBar::ProgressBar()
+ProgressBar::ProgressBar(std::chrono::milliseconds delay)
     : enabled_(stderr_is_terminal() && environment::get("TERM").value_or("dumb") != "dumb"),
-      next_(std::chrono::steady_clock::now()) {}
+      next_(std::chrono::steady_clock::now() + delay) {}
 
 void ProgressBar::clear() {
   if (width_ > 0) std::fputs(fmt::format("\r{:{}}\r", "", width_).c_str(), stderr);

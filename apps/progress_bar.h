@@ -14,9 +14,13 @@ namespace inferno::apps {
 // "12 s", "3 min 05 s"
 std::string duration_text(double seconds);
 
+// "1,024 of 4,096 tokens, 310 tok/s": of a text that goes through a model since `begin`.
+std::string tokens_line(uint64_t done, uint64_t total, std::chrono::steady_clock::time_point begin);
+
 class ProgressBar {
  public:
-  ProgressBar();
+  // Draws nothing before `delay` has passed: what is quick needs none.
+  explicit ProgressBar(std::chrono::milliseconds delay = {});
   ~ProgressBar() { clear(); }
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
@@ -25,6 +29,8 @@ class ProgressBar {
   void show(std::string_view what, uint64_t done, uint64_t total);
   // Any line in place of a bar; made only when it is time to draw.
   void show_line(const std::function<std::string()>& line);
+  // Whether it may come to be drawn.
+  bool enabled() const { return enabled_; }
   // Wipes the line, before something else is written.
   void clear();
 

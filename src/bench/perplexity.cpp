@@ -145,8 +145,15 @@ class Measurement {
 
   Status logits_of(const model::LoadedModel& loaded, std::span<const int32_t> input,
                    const engine::OnLogits& on_logits) const {
+    const uint64_t n_passes = base_ == nullptr ? 1 : 2;
+    ProgressFn progress;
+    if (options_.progress) {
+      progress = [&](std::string_view what, uint64_t done, uint64_t total) {
+        options_.progress(what, (&loaded == base_ ? 0 : n_passes - 1) * total + done, n_passes * total);
+      };
+    }
     return engine::prompt_logits(*loaded.model, input, options_.kv_type, on_logits, first_scored(),
-                                 options_.cancelled);
+                                 options_.cancelled, progress);
   }
 
   // Rows are shared among the threads; what they add up to is added in order.

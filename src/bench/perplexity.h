@@ -18,6 +18,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "base/progress.h"
 #include "base/result.h"
 #include "model/load.h"
 
@@ -72,6 +73,7 @@ struct PerplexityOptions {
   DType kv_type = DType::kF16;
   size_t n_threads = 0;  // that score; 0: one per CPU. The figures are the same with any
   std::function<void(const PerplexityReport& so_far)> on_chunk;
+  ProgressFn progress;  // within each chunk, of which the base's pass is the first half
   CancelFn cancelled;
   const Clock* clock = &steady_clock();
 };

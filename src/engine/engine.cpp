@@ -10,7 +10,6 @@ namespace inferno::engine {
 namespace {
 
 constexpr std::string_view kModule = "inferno::decode";
-constexpr int64_t kPrefillChunk = 128;  // rows of a layer between two looks at `cancelled`
 
 // A token's probability takes all logits.
 bool logs_tokens() {
@@ -242,6 +241,11 @@ void Engine::release(Sequence& sequence) {
 size_t Engine::n_generated(RequestId id) const {
   const auto found = sequences_.find(id);
   return found == sequences_.end() ? 0 : found->second.generated.ids.size();
+}
+
+int64_t Engine::n_computed(RequestId id) const {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() || !found->second.context ? 0 : found->second.context->length();
 }
 
 std::optional<Outcome> Engine::take(RequestId id) {

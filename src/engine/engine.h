@@ -15,13 +15,16 @@
 
 namespace inferno::engine {
 
+// Rows of a layer between two looks at `cancelled`: a longer prompt takes several steps.
+constexpr int64_t kPrefillChunk = 128;
+
 class Engine {
  public:
   // The model outlives the engine.
   Engine(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
          Scheduler::Limits limits = {}, const Clock& clock = steady_clock());
 
-  // `cancelled` is asked before each layer of at most 128 tokens.
+  // `cancelled` is asked before each layer of at most kPrefillChunk tokens.
   // Errors: kInvalidArgument for an empty prompt, an id outside the vocabulary or sampling parameters out of
   // range; kResource when the prompt is longer than the context or the queue is full.
   Result<RequestId> submit(Request request, OnText on_text = {}, CancelFn cancelled = {});
@@ -30,6 +33,8 @@ class Engine {
   void step();
   // Tokens that a request has made so far; 0 for one that was taken.
   size_t n_generated(RequestId id) const;
+  // Tokens of a running request that have gone through the model, first of all the prompt's; else 0.
+  int64_t n_computed(RequestId id) const;
   // The outcome of a request that has finished, once; nullopt before. Errors in it: kResource when prompt or
   // cache do not fit, kRuntime when logits are not finite or from the device.
   std::optional<Outcome> take(RequestId id);

@@ -7,10 +7,15 @@ namespace inferno::engine {
 
 Result<Generated> generate(model::Model& model, std::shared_ptr<const tokenizer::Tokenizer> tokenizer,
                            const Request& request, metrics::Metrics& metrics, const OnText& on_text,
-                           const std::atomic<bool>* cancelled, metrics::ServingMetrics* serving) {
+                           const std::atomic<bool>* cancelled, metrics::ServingMetrics* serving,
+                           const ProgressFn& on_prompt) {
   Engine engine(model, std::move(tokenizer), {}, metrics.clock());
   TRY_ASSIGN(const RequestId id, engine.submit(request, on_text, cancel_by(cancelled)));
-  while (engine.has_work()) engine.step();
+  while (engine.has_work()) {
+    engine.step();
+    if (!on_prompt || !engine.has_work() || engine.n_generated(id) > 0) continue;
+    on_prompt("prompt", static_cast<uint64_t>(engine.n_computed(id)), request.prompt_ids.size());
+  }
   Outcome outcome = *engine.take(id);
   for (const auto pass : outcome.metrics.per_forward()) metrics.record_forward_share(pass, 1);
   if (serving != nullptr) *serving = engine.metrics();
@@ -46,10 +51,12 @@ Status check_finite(const model::Model& model, std::span<const float> logits, in
 }  // namespace
 
 Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, DType kv_type,
-                     const OnLogits& on_logits, int64_t first_position, const CancelFn& cancelled) {
+                     const OnLogits& on_logits, int64_t first_position, const CancelFn& cancelled,
+                     const ProgressFn& progress) {
   constexpr int64_t kChunk = 64;  // rows of logits held at once
   TRY(check_prompt(model, prompt_ids));
-  TRY_ASSIGN(Context context, Context::create(model, kv_type, static_cast<int64_t>(prompt_ids.size())));
+  const size_t n_all = prompt_ids.size();
+  TRY_ASSIGN(Context context, Context::create(model, kv_type, static_cast<int64_t>(n_all)));
   while (!prompt_ids.empty()) {
     const int64_t n_before = first_position - context.length();
     const bool wanted = n_before <= 0;
@@ -57,6 +64,7 @@ Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, D
     const auto now = prompt_ids.first(std::min(prompt_ids.size(), static_cast<size_t>(rows)));
     prompt_ids = prompt_ids.subspan(now.size());
     TRY(context.compute(now, wanted ? model::Batch::Logits::kAll : model::Batch::Logits::kNone, cancelled));
+    if (progress) progress("prompt", static_cast<uint64_t>(context.length()), n_all);
     if (!wanted) continue;
     const auto n = static_cast<int64_t>(now.size());
     TRY(check_finite(model, context.logits(), context.length() - n));

@@ -61,6 +61,24 @@ TEST(Output, ATerminalShowsPromptAndTextAndNothingOfTheBar) {
   EXPECT_EQ(on_screen(finished.out), "Once upon a time, there was\n");
 }
 
+TEST(Output, ALongPromptTellsHowFarItIsAndLeavesNothingOfThat) {
+  const auto dir = scratch_dir("long_prompt");
+  TinySpec spec;
+  spec.context_length = 16384;
+  const auto bytes = TinyModel(spec).bytes();
+  std::ofstream(dir / "tiny.gguf", std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const std::string prompt(4000, 'x');
+  std::ofstream(dir / "prompt") << prompt;
+  const std::string arguments =
+      fmt::format("generate --backend scalar {0}/tiny.gguf - 2 --metrics none <{0}/prompt", dir.string());
+  const Finished finished = run_in_terminal("inferno", arguments, "NO_COLOR=1");
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_TRUE(contains(finished.out, "\rprompt: ")) << finished.out;
+  EXPECT_TRUE(contains(finished.out, " of 4,000 tokens, ")) << finished.out;
+  EXPECT_EQ(on_screen(finished.out).find(prompt), 0u) << on_screen(finished.out);
+}
+
 // Lines of the log would stand between the pieces of the text.
 TEST(Output, TextThatSharesATerminalWithEventsStandsWhole) {
   const Finished finished =

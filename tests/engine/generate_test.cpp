@@ -175,6 +175,37 @@ TEST(PromptLogits, FromAPositionOnAreTheEndOfAll) {
   }
 }
 
+TEST(PromptLogits, TellsHowFarItIs) {
+  const std::vector<std::byte> bytes = test::TinyModel({}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes);
+  std::vector<std::pair<uint64_t, uint64_t>> said;
+  ASSERT_TRUE(prompt_logits(
+                  *loaded.model, test::random_ids(150, 300, 1), DType::kF32,
+                  [](auto, int64_t) { return Status(); }, 100, {},
+                  [&](auto, uint64_t done, uint64_t total) { said.emplace_back(done, total); })
+                  .ok());
+  EXPECT_EQ(said, (std::vector<std::pair<uint64_t, uint64_t>>{{100, 150}, {150, 150}}));
+}
+
+TEST(Generate, TellsHowFarALongPromptIs) {
+  const std::vector<std::byte> bytes = test::TinyModel({}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes);
+  const auto said_of = [&](size_t n_prompt) {
+    Request request;
+    request.prompt_ids = test::random_ids(n_prompt, 300, 1);
+    request.max_new_tokens = 3;
+    request.ignore_end = true;
+    metrics::Metrics metrics;
+    std::vector<std::pair<uint64_t, uint64_t>> said;
+    const auto on_prompt = [&](auto, uint64_t done, uint64_t total) { said.emplace_back(done, total); };
+    EXPECT_TRUE(
+        generate(*loaded.model, loaded.tokenizer, request, metrics, {}, nullptr, nullptr, on_prompt).ok());
+    return said;
+  };
+  EXPECT_EQ(said_of(300), (std::vector<std::pair<uint64_t, uint64_t>>{{128, 300}, {256, 300}}));
+  EXPECT_TRUE(said_of(128).empty()) << "it is one pass";
+}
+
 TEST(PromptLogits, CanBeCancelled) {
   const std::vector<std::byte> bytes = test::TinyModel({}).bytes();
   const model::LoadedModel loaded = test::load_bytes(bytes);
