@@ -20,6 +20,9 @@ struct CommandRow {
 };
 std::span<const CommandRow> command_rows();
 
+// `inferno help environment`: most variables are for few readers, and longer to tell than the commands.
+constexpr const char* kEnvironmentTopic = "environment";
+
 Run setup_generate(Command command);
 Run setup_inspect(Command command);
 Run setup_tokenize(Command command);

@@ -18,6 +18,7 @@ Run setup_completion(Command command) {
       "  inferno completion fish > ~/.config/fish/completions/inferno.fish");
   return [command, shell] {
     std::vector<CompletedCommand> commands = completed_commands(command.parent());
+    add_help_command(commands, {kEnvironmentTopic});
     for (const CommandRow& row : command_rows()) {
       if (row.link == nullptr) continue;
       const Program program(row.link, row.summary);

@@ -15,6 +15,8 @@ std::string offer(const CompletedValue& value) {
       return fmt::format("_inferno_words '{}'", join(value.choices, " "));
     case Kind::kFile:
       return "_inferno_files -f";
+    case Kind::kModel:
+      return "_inferno_models";
     case Kind::kFolder:
       return "_inferno_files -d";
     default:
@@ -76,8 +78,19 @@ std::string word_case(const CompletedCommand& command) {
                      words.empty() ? argument_offer(command) : fmt::format("_inferno_words '{}'", words));
 }
 
+// Words are taken in either case, in theirs where there are such; of a model's name files that end in .gguf
+// and folders, any file where there are none.
 constexpr const char* kHelpers = R"(_inferno_words() {
+  local word
   mapfile -t COMPREPLY < <(compgen -W "$1" -- "$current")
+  if [ ${#COMPREPLY[@]} -gt 0 ]; then return; fi
+  for word in $1; do
+    case "${word,,}" in "${current,,}"*) COMPREPLY+=("$word") ;; esac
+  done
+}
+_inferno_models() {
+  mapfile -t COMPREPLY < <(compgen -f -X '!*.gguf' -- "$current"; compgen -d -- "$current")
+  if [ ${#COMPREPLY[@]} -eq 0 ]; then _inferno_files -f; fi
 }
 _inferno_files() {
   mapfile -t COMPREPLY < <(compgen "$1" -- "$current")

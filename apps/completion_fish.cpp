@@ -8,6 +8,9 @@ namespace {
 
 using Kind = CompletedValue::Kind;
 
+// Files that end so, then others.
+constexpr const char* kModels = " -k -a '(__fish_complete_suffix .gguf)'";
+
 // -x: nothing but what is offered; -r -F: a file.
 std::string offer(const CompletedValue& value) {
   switch (value.kind) {
@@ -17,6 +20,8 @@ std::string offer(const CompletedValue& value) {
       return fmt::format(" -x -a '{}'", join(value.choices, " "));
     case Kind::kFile:
       return " -r -F";
+    case Kind::kModel:
+      return std::string(" -x") + kModels;
     case Kind::kFolder:
       return " -x -a '(__fish_complete_directories)'";
     case Kind::kOther:
@@ -62,6 +67,7 @@ end
 std::string argument_lines(const CompletedCommand& command, const std::string& at) {
   const auto line = [](const std::string& where, const CompletedValue& value) {
     if (value.kind == Kind::kFile) return std::string();
+    if (value.kind == Kind::kModel) return where + " -f" + kModels + "\n";
     return where + " -f" + (value.choices.empty() ? "" : fmt::format(" -a '{}'", join(value.choices, " "))) +
            "\n";
   };

@@ -11,16 +11,24 @@
 namespace inferno::apps {
 namespace {
 
+// A .gguf file, of which an argument's or an option's value is the name.
+bool means_a_model(const CLI::Option& option, const std::string& name) {
+  const bool is_argument = option.get_positional();
+  return name == "MODEL" || (is_argument && (name == "FILE" || name == "IN" || name == "gguf_path"));
+}
+
 CompletedValue value_of(CLI::Option& option) {
   using Kind = CompletedValue::Kind;
   if (option.get_items_expected_max() == 0) return {};  // a flag
-  CompletedValue value{Kind::kOther, choices_of(option), value_name(option)};
+  CompletedValue value{Kind::kOther, choices_of(option),
+                       option.get_positional() ? option.get_name(true, false) : value_name(option)};
   if (!value.choices.empty()) {
     value.kind = Kind::kChoices;
   } else if (value.name == "FOLDER") {
     value.kind = Kind::kFolder;
-  } else if (option.get_positional() || value.name == "FILE" || value.name == "MODEL" ||
-             value.name == "PROGRAM") {
+  } else if (means_a_model(option, value.name)) {
+    value.kind = Kind::kModel;
+  } else if (option.get_positional() || value.name == "FILE" || value.name == "PROGRAM") {
     value.kind = Kind::kFile;
   }
   return value;
@@ -43,7 +51,6 @@ void add_command(CLI::App& app, const std::string& parents, std::vector<Complete
       command.options.push_back(completed_option(*option));
     } else {
       command.arguments.push_back(value_of(*option));
-      command.arguments.back().name = option->get_name(true, false);
     }
   }
   const auto below = app.get_subcommands([](CLI::App*) { return true; });
@@ -58,6 +65,19 @@ std::vector<CompletedCommand> completed_commands(Command root) {
   std::vector<CompletedCommand> commands;
   add_command(root.app(), "", commands);
   return commands;
+}
+
+void add_help_command(std::vector<CompletedCommand>& commands, const std::vector<std::string>& topics) {
+  CompletedCommand& root = commands.front();
+  CompletedCommand help;
+  help.name = "help";
+  help.path = root.path + " " + help.name;
+  help.description = "Show a command's options, or the variables of the environment";
+  CompletedValue topic{CompletedValue::Kind::kChoices, topics, "COMMAND"};
+  for (const CompletedSubcommand& command : root.commands) topic.choices.push_back(command.name);
+  help.arguments.push_back(std::move(topic));
+  root.commands.push_back({help.name, help.description});
+  commands.push_back(std::move(help));
 }
 
 bool arguments_differ(const CompletedCommand& command) {

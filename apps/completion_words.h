@@ -10,7 +10,7 @@
 namespace inferno::apps {
 
 struct CompletedValue {
-  enum class Kind { kNone, kChoices, kFile, kFolder, kOther };
+  enum class Kind { kNone, kChoices, kFile, kModel, kFolder, kOther };
   Kind kind = Kind::kNone;
   std::vector<std::string> choices;
   std::string name;  // "FILE"
@@ -39,6 +39,9 @@ struct CompletedCommand {
 
 // The root, then every command below it, parents first.
 std::vector<CompletedCommand> completed_commands(Command root);
+
+// `inferno help`, which is no command of the root's: it takes the names of those that are, and these.
+void add_help_command(std::vector<CompletedCommand>& commands, const std::vector<std::string>& topics);
 
 // Whether it matters how many arguments there are already.
 bool arguments_differ(const CompletedCommand& command);

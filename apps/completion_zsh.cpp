@@ -19,6 +19,8 @@ std::string offer(const CompletedValue& value) {
       return fmt::format(":{}:({})", value.name, join(value.choices, " "));
     case Kind::kFile:
       return fmt::format(":{}:_files", value.name);
+    case Kind::kModel:  // else folders, and all files where there are neither
+      return fmt::format(":{}:_files -g \"*.gguf\"", value.name);
     case Kind::kFolder:
       return fmt::format(":{}:_files -/", value.name);
     case Kind::kOther:

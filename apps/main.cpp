@@ -23,9 +23,6 @@
 namespace inferno::apps {
 namespace {
 
-// Most of them are for few readers, and longer than the commands.
-constexpr const char* kEnvironment = "environment";
-
 std::string environment_help() {
   std::vector<HelpRow> rows;
   for (const environment::Variable& variable : environment::variables()) {
@@ -73,7 +70,7 @@ int run_inferno(int argc, char** argv) {
   std::string version = "--version";
   if (words[1] == std::string_view("-v") || words[1] == std::string_view("-V")) words[1] = version.data();
   if (words[1] == std::string_view("help")) {
-    if (argc == 3 && words[2] == std::string_view(kEnvironment)) {
+    if (argc == 3 && words[2] == std::string_view(kEnvironmentTopic)) {
       write_stdout(environment_help());
       return finish_stdout();
     }

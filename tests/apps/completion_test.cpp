@@ -18,6 +18,7 @@ std::string bash_completions(const std::vector<std::string>& words) {
   const auto dir = scratch_dir("completion");
   std::ofstream(dir / "inferno.bash") << run_program("inferno", "completion bash").out;
   std::ofstream(dir / "a file.gguf") << "";
+  std::ofstream(dir / "a big file.txt") << "";
   std::filesystem::create_directory(dir / "some folder");
   std::string array;
   for (const std::string& word : words) array += "'" + word + "' ";
@@ -75,6 +76,25 @@ TEST(Completion, BashCountsArgumentsWhereTheyDiffer) {
             "a file.gguf\n");
 }
 
+TEST(Completion, BashOffersModelsAndFoldersWhereAModelIsMeant) {
+  EXPECT_EQ(bash_completions({"inferno", "generate", ""}), "a file.gguf\nsome folder\n");
+  EXPECT_EQ(bash_completions({"inferno", "quantize", ""}), "a file.gguf\nsome folder\n");
+  EXPECT_EQ(bash_completions({"inferno", "cache", "--remove", "a"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"gguf-inspect", "a"}), "a file.gguf\n");
+  EXPECT_EQ(bash_completions({"inferno", "generate", "a b"}), "a big file.txt\n") << "where there is none";
+}
+
+TEST(Completion, BashTakesWordsInEitherCase) {
+  EXPECT_EQ(bash_completions({"inferno", "quantize", "in.gguf", "out.gguf", "Q4_K"}),
+            "q4_k_m\nq4_k_s\nq4_k\n");
+}
+
+TEST(Completion, BashCompletesWhatHelpIsAbout) {
+  EXPECT_EQ(bash_completions({"inferno", "he"}), "help\n");
+  EXPECT_EQ(bash_completions({"inferno", "help", "env"}), "environment\n");
+  EXPECT_EQ(bash_completions({"inferno", "help", "gen"}), "generate\n");
+}
+
 TEST(Completion, BashCompletesTheOtherProgramsWhereverTheyAre) {
   EXPECT_EQ(bash_completions({"bench-generation", "--suite", "f"}), "full\n");
   EXPECT_EQ(bash_completions({"./bin/gguf-inspect", "--js"}), "--json\n");
@@ -93,6 +113,7 @@ std::string output_of(const std::string& shell, const std::string& script) {
   const auto dir = scratch_dir("completion_" + shell);
   std::ofstream(dir / "inferno") << run_program("inferno", "completion " + shell).out;
   std::ofstream(dir / "a file.gguf") << "";
+  std::ofstream(dir / "a big file.txt") << "";
   std::ofstream(dir / "try") << script;
   const std::string command = "cd '" + dir.string() + "' && HOME=. " + shell + " ./try >out 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << read_file(dir / "out");
@@ -110,8 +131,11 @@ TEST(Completion, FishCompletesCommandsOptionsValuesAndFiles) {
   EXPECT_EQ(completions("inferno bench generation --suite f"), "full\n");
   EXPECT_EQ(completions("inferno generate --kv-type "), "bf16\nf16\nf32\nq8_0\n") << "it sorts them";
   EXPECT_EQ(completions("inferno completion b"), "bash\n");
-  EXPECT_EQ(completions("inferno generate --trace a"), "a file.gguf\n");
-  EXPECT_EQ(completions("inferno quantize a"), "a file.gguf\n");
+  EXPECT_EQ(completions("inferno generate --trace a"), "a big file.txt\na file.gguf\n");
+  EXPECT_EQ(completions("inferno quantize a"), "a file.gguf\na big file.txt\n");
+  EXPECT_EQ(completions("inferno generate a"), "a file.gguf\na big file.txt\n") << "models first";
+  EXPECT_EQ(completions("inferno cache --remove a"), "a file.gguf\na big file.txt\n");
+  EXPECT_EQ(completions("inferno help env"), "environment\n");
   EXPECT_EQ(completions("inferno quantize --threads 2 in.gguf out.gguf bf"), "bf16\n");
   EXPECT_EQ(completions("bench-generation --suite f"), "full\n");
   EXPECT_EQ(completions("inferno generate --seed a"), "");
@@ -136,6 +160,8 @@ TEST(Completion, ZshFindsTheCommandAndTellsItsOptions) {
   EXPECT_NE(generation.find(":TIER:(quick standard full)\n"), std::string::npos) << generation;
   EXPECT_NE(generation.find(":FOLDER:_files -/\n"), std::string::npos);
   EXPECT_TRUE(has(told("inferno bench compare ''"), "1:A:_files\n*:B:_files\n"));
+  EXPECT_TRUE(has(told("inferno generate ''"), "1:MODEL:_files -g \"*.gguf\"\n"));
+  EXPECT_TRUE(has(told("inferno help ''"), "*:COMMAND:(environment generate "));
   EXPECT_TRUE(has(told("inferno completion ''"), "*:SHELL:(bash zsh fish)\n"));
 }
 
