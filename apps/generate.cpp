@@ -139,9 +139,9 @@ Result<engine::Request> make_request(const Options& options, const Arguments& ar
   return request;
 }
 
-// Lines of the log would cut the text in pieces where both come to one terminal.
-bool log_shares_the_terminal() {
-  return stdout_is_terminal() && stderr_is_terminal() && log::enabled(log::Level::kInfo, "inferno::decode");
+// Lines of the log would cut the text in pieces where both come to one place.
+bool log_cuts_the_text() {
+  return stderr_shares_stdout() && log::enabled(log::Level::kInfo, "inferno::decode");
 }
 
 // How far a prompt of several chunks is, on a terminal once it takes longer than a second.
@@ -185,10 +185,10 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
     written = true;
     return write_stdout(terminal ? for_terminal(text) : std::string(text));
   };
-  if (log_shares_the_terminal()) {
+  if (log_cuts_the_text()) {
     auto generated =
         engine::generate(*loaded.model, loaded.tokenizer, request, metrics, {}, &cancelled, &serving);
-    if (generated) write_stdout(dim(for_terminal(prompt), false) + for_terminal(generated->text) + "\n");
+    if (generated) write(generated->text + "\n");
     return generated;
   }
   if (!progress.enabled()) show_prompt();

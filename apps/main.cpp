@@ -99,7 +99,7 @@ int run_program(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(): finish_stdout()
   install_missing_page_report();
   log::set_program(name);
-  if (stdout_is_terminal() && stderr_is_terminal()) separate_log_from_text();
+  if (stderr_shares_stdout()) separate_log_from_text();
   if (Status status = log::configure_from_environment(); !status) {
     // RUST_LOG may speak to other programs.
     if (environment::get("INFERNO_LOG")) return fail(status.error());

@@ -1,6 +1,7 @@
 #include "apps/output.h"
 
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 
 #include "apps/signals.h"
 #include "base/environment.h"
@@ -17,9 +19,12 @@
 namespace inferno::apps {
 namespace {
 
-std::string command_to_help;             // or empty
-int stdout_error = 0;                    // the first errno of a failed write
-std::atomic<bool> text_is_open = false;  // whether what was written to stdout lacks its newline
+std::string command_to_help;        // or empty
+std::atomic<int> stdout_error = 0;  // the first errno of a failed write
+
+// Held while text or a line is written: threads log at any time, and their lines follow the end of the text.
+std::mutex output_mutex;
+bool text_is_open = false;  // whether what was written to stdout lacks its newline
 
 // Bytes of the character that `text` begins with, 0 if that is not valid UTF-8.
 size_t utf8_length(std::string_view text) {
@@ -35,9 +40,22 @@ std::optional<size_t> columns_of(int fd) {
   return size.ws_col;
 }
 
-// Ends the line of text that stands on a terminal, before a line goes to stderr there.
-void end_line_of_text() {
-  if (text_is_open && stdout_is_terminal() && stderr_is_terminal()) write_stdout("\n");
+// With output_mutex held.
+bool write_text(std::string_view text) {
+  if (stdout_error != 0) return false;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    stdout_error = errno == 0 ? EIO : errno;
+    return false;
+  }
+  if (!text.empty()) text_is_open = !text.ends_with('\n');
+  return true;
+}
+
+// To stderr; ends the line of text that stands in the same place before.
+void write_line(const std::string& line) {
+  const std::lock_guard lock(output_mutex);
+  if (text_is_open && stderr_shares_stdout()) write_text("\n");
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
 bool colour_wanted(bool on_stderr) {
@@ -57,13 +75,11 @@ int exit_code(ErrorCode code) {
 }
 
 int fail(const Error& error) {
-  end_line_of_text();
   if (error.code == ErrorCode::kCancelled && signal_exit_code() != 0) {
     warn(error.message);
     return signal_exit_code();
   }
-  const std::string line = styled("error:", "1;31", true) + " " + for_terminal(error.message) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  write_line(styled("error:", "1;31", true) + " " + for_terminal(error.message) + "\n");
   if (error.code == ErrorCode::kInvalidArgument && !command_to_help.empty()) {
     std::fputs(help_pointer(command_to_help).c_str(), stderr);
   }
@@ -79,27 +95,24 @@ std::string help_pointer(std::string_view command) {
 }
 
 void warn(std::string_view message) {
-  end_line_of_text();
-  const std::string line = styled("warning:", "1;33", true) + " " + for_terminal(message) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  write_line(styled("warning:", "1;33", true) + " " + for_terminal(message) + "\n");
 }
 
 bool write_stdout(std::string_view text) {
-  if (stdout_error != 0) return false;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    stdout_error = errno == 0 ? EIO : errno;
-    return false;
-  }
-  if (!text.empty()) text_is_open = !text.ends_with('\n');
-  return true;
+  const std::lock_guard lock(output_mutex);
+  return write_text(text);
+}
+
+bool stderr_shares_stdout() {
+  if (stdout_is_terminal() || stderr_is_terminal()) return stdout_is_terminal() && stderr_is_terminal();
+  struct stat out {
+  }, err{};
+  return ::fstat(STDOUT_FILENO, &out) == 0 && ::fstat(STDERR_FILENO, &err) == 0 && out.st_dev == err.st_dev &&
+         out.st_ino == err.st_ino;
 }
 
 void separate_log_from_text() {
-  log::set_sink([](std::string_view line) {
-    end_line_of_text();
-    const std::string whole = std::string(line) + "\n";
-    std::fwrite(whole.data(), 1, whole.size(), stderr);
-  });
+  log::set_sink([](std::string_view line) { write_line(std::string(line) + "\n"); });
 }
 
 int finish_stdout() {
@@ -110,7 +123,8 @@ int finish_stdout() {
   if (stdout_error == 0) return 0;
   // A reader that went away (`| head`) knows why the text ends; anything else is worth a line.
   if (stdout_error == EPIPE) return 128 + SIGPIPE;
-  return fail(make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error)));
+  return fail(
+      make_error(ErrorCode::kIo, "cannot write to standard output: {}", std::strerror(stdout_error.load())));
 }
 
 std::string for_terminal(std::string_view text) {

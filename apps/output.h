@@ -31,8 +31,10 @@ int finish_stdout();
 // become visible (\x1b, \u{9b}), so that none of them acts.
 std::string for_terminal(std::string_view text);
 
-// From now on lines of the log begin on a line of their own where text stands on the same terminal, as errors
-// and warnings do.
+// Whether stdout and stderr end up in one place: on terminals, or in the same file or pipe (2>&1).
+bool stderr_shares_stdout();
+// From now on lines of the log begin on a line of their own where stderr_shares_stdout(), as errors and
+// warnings do.
 void separate_log_from_text();
 
 // Collects text and hands it to write_stdout() in large pieces; the rest when it goes.

@@ -96,6 +96,19 @@ TEST(Output, ALineOfTheLogBeginsOnALineOfItsOwn) {
   EXPECT_EQ(screen[event - std::string("2026-05-19T22:14:03").size() - 1], '\n') << screen;
 }
 
+TEST(Output, InOnePipeTextAndLogHaveLinesOfTheirOwn) {
+  const std::string whole = run_program("inferno", "generate -n 4 --metrics none").out;
+  const std::string tokens =
+      run_program("inferno", "generate -n 4 --metrics none 2>&1", "", "INFERNO_LOG=info").out;
+  EXPECT_TRUE(contains(tokens, "\n" + whole)) << tokens;
+  const std::string cut =
+      run_program("inferno", "generate -n 200 --metrics none 2>&1", "", "INFERNO_LOG=inferno::backend=debug")
+          .out;
+  const size_t event = cut.find("Z DEBUG inferno: ");
+  ASSERT_NE(event, std::string::npos) << cut;
+  EXPECT_EQ(cut[event - std::string("2026-05-19T22:14:03").size() - 1], '\n') << cut;
+}
+
 TEST(Output, ColourOnlyWhereItIsWanted) {
   EXPECT_TRUE(contains(run_in_terminal("inferno", "generate -n 1").out, "\x1b[2mOnce upon a time\x1b[0m,"));
   EXPECT_TRUE(contains(run_in_terminal("inferno", "nonsense").out, "\x1b[1;31merror:\x1b[0m"));
