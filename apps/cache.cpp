@@ -57,8 +57,8 @@ std::string table(const Caches& caches, const std::string& folder) {
   Table table({Align::kLeft, Align::kLeft, Align::kRight, Align::kLeft});
   table.add_row({"model", "ISA", "size", "written"});
   for (const auto& cache : caches) {
-    table.add_row(
-        {escaped(cache.model, 100), escaped(cache.isa), human_bytes(cache.bytes), age_text(cache.written)});
+    table.add_row({escaped(cache.model, 100), escaped(cache.isa), human_bytes(cache.bytes),
+                   (cache.is_unfinished ? "unfinished, " : "") + age_text(cache.written)});
   }
   const std::vector<std::string> lines = table.lines();
   std::string text = dim(lines.front(), false) + "\n";
@@ -73,7 +73,8 @@ std::string json_text_of(const Caches& caches, const std::string& folder) {
                               {"model", cache.model},
                               {"isa", cache.isa},
                               {"bytes", cache.bytes},
-                              {"written_at", utc_time(cache.written)}});
+                              {"written_at", utc_time(cache.written)},
+                              {"unfinished", cache.is_unfinished}});
   }
   return json_text(json, 2) + "\n";
 }
@@ -149,7 +150,8 @@ Run setup_cache(Command command) {
       .value_name("FOLDER");
   command.add_flag("--json", options->json, "Print one JSON object").excludes(remove).excludes(clear);
   command.set_footer(
-      "A cache that is removed is made anew when its model next starts with --repack-cache.\n\n"
+      "A cache that is removed is made anew when its model next starts with --repack-cache. An unfinished\n"
+      "one was left by a start that was killed while it wrote.\n\n"
       "Examples:\n"
       "  inferno cache                        what is kept, and how large it is\n"
       "  inferno cache --remove model.gguf    no longer that model's\n"

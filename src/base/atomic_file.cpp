@@ -10,6 +10,7 @@
 #include <charconv>
 #include <climits>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -107,18 +108,35 @@ void sync_folder_of(const std::string& path) {
 
 }  // namespace
 
+std::optional<std::string> target_of_abandoned(const std::string& path) {
+  constexpr std::string_view kEnding = ".tmp";
+  constexpr std::time_t kLongAgoS = 3600;
+  const size_t dot = path.size() > kEnding.size() ? path.rfind('.', path.size() - kEnding.size() - 1) : 0;
+  if (dot == 0 || dot == std::string::npos || !path.ends_with(kEnding)) return std::nullopt;
+  // PID-COUNTER
+  const char* const end = path.data() + path.size() - kEnding.size();
+  pid_t pid = 0;
+  unsigned counter = 0;
+  const auto writer = std::from_chars(path.data() + dot + 1, end, pid);
+  if (writer.ec != std::errc() || writer.ptr == end || *writer.ptr != '-' || pid <= 0) return std::nullopt;
+  const auto count = std::from_chars(writer.ptr + 1, end, counter);
+  struct stat info {};
+  if (count.ec != std::errc() || count.ptr != end || ::lstat(path.c_str(), &info) != 0 ||
+      !S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  const bool writer_is_gone = ::kill(pid, 0) != 0 && errno == ESRCH;
+  if (!writer_is_gone && std::time(nullptr) - info.st_mtim.tv_sec < kLongAgoS) return std::nullopt;
+  return path.substr(0, dot);
+}
+
 void remove_temporary_files(const std::string& path) {
   const std::filesystem::path target(path);
-  const std::string prefix = target.filename().string() + ".";
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(target.parent_path(), error)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || !name.ends_with(".tmp")) continue;
-    const std::string writer = name.substr(prefix.size(), name.find('-', prefix.size()) - prefix.size());
-    pid_t pid = 0;
-    const auto [end, code] = std::from_chars(writer.data(), writer.data() + writer.size(), pid);
-    const bool is_number = code == std::errc() && end == writer.data() + writer.size() && pid > 0;
-    if (is_number && ::kill(pid, 0) != 0 && errno == ESRCH) std::filesystem::remove(entry.path(), error);
+    const auto abandoned = target_of_abandoned(entry.path().string());
+    if (abandoned && std::filesystem::path(*abandoned).filename() == target.filename())
+      std::filesystem::remove(entry.path(), error);
   }
 }
 

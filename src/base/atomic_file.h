@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -17,6 +18,10 @@ using CheckFn = std::function<Status(const std::string& temporary_path)>;
 Status write_file_atomically(const std::string& path, const std::function<Status(const AppendFn&)>& write,
                              const CheckFn& check = {});
 
+// What the temporary file `path` of write_file_atomically() was to become, where nobody goes on writing it:
+// its process is gone, or it has not changed for an hour, since a process may have been given the number of
+// one that is gone. nullopt of any other file.
+std::optional<std::string> target_of_abandoned(const std::string& path);
 // Removes what processes that were killed while they wrote `path` have left beside it.
 void remove_temporary_files(const std::string& path);
 

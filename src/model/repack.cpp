@@ -53,21 +53,27 @@ std::string name_of_caches(const std::filesystem::path& model) {
                      content_hash(std::as_bytes(std::span(place))));
 }
 
-// Of a file that is a cache and whose name repack_cache_path() could have made: MODEL-HASH.ISA.repack.
+// Of a file that is a cache and whose name repack_cache_path() could have made: MODEL-HASH.ISA.repack; or
+// that would have become one.
 std::optional<StoredRepackCache> stored_cache(const std::filesystem::path& path) {
   constexpr size_t kHashDigits = 16;
   struct stat info {};
-  const std::string name = path.stem().string();  // without the ending
+  const std::optional<std::string> unfinished = target_of_abandoned(path.string());
+  const std::filesystem::path target = unfinished.value_or(path.string());
+  const std::string name = target.stem().string();  // without the ending
   const size_t dot = name.rfind('.');
-  if (path.extension() != kEnding || dot == std::string::npos || dot < kHashDigits + 1) return std::nullopt;
+  if (target.extension() != kEnding || dot == std::string::npos || dot < kHashDigits + 1) return std::nullopt;
   const size_t dash = dot - kHashDigits - 1;
   const std::string_view hash = std::string_view(name).substr(dash + 1, kHashDigits);
   if (name[dash] != '-' || hash.find_first_not_of("0123456789abcdef") != std::string_view::npos ||
-      !backend::is_repack_file(path.string()) || ::stat(path.c_str(), &info) != 0) {
+      ::lstat(path.c_str(), &info) != 0) {
     return std::nullopt;
   }
-  return StoredRepackCache{path.string(), name.substr(0, dash), name.substr(dot + 1),
-                           static_cast<uint64_t>(info.st_size), info.st_mtim.tv_sec};
+  const bool was_not_begun = unfinished && info.st_size == 0;
+  if (!was_not_begun && !backend::is_repack_file(path.string())) return std::nullopt;
+  return StoredRepackCache{path.string(),        name.substr(0, dash),
+                           name.substr(dot + 1), static_cast<uint64_t>(info.st_size),
+                           info.st_mtim.tv_sec,  unfinished.has_value()};
 }
 
 // Why no cache can belong to the model, or "".

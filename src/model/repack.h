@@ -26,13 +26,15 @@ backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& ba
 std::string repack_cache_path(const std::string& folder, const gguf::File& file,
                               const backend::Backend& backend);
 
-// A file of such a name: a cache that some start has left there.
+// A file of such a name, a cache that some start has left there, or what a start that was killed had written
+// of one.
 struct StoredRepackCache {
   std::string path;
   std::string model;  // its file's name without folder and ending, letters, digits, "-" and "_" alone
   std::string isa;
   uint64_t bytes = 0;
   std::time_t written = 0;
+  bool is_unfinished = false;
 };
 
 // Whether `model` means the one that the cache is of: StoredRepackCache::model, the path of a file, of which

@@ -1,8 +1,10 @@
 // --repack-cache, as a user gives it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -171,6 +173,41 @@ TEST_F(RepackCacheOption, TheCacheCommandListsAndRemoves) {
   EXPECT_EQ(n_files(folder), 3u) << "what is no repack cache stays";
   EXPECT_TRUE(cache("--clear").out.starts_with("removed 0 caches, "));
   EXPECT_EQ(run_program("inferno", "cache", "", "XDG_CACHE_HOME= HOME=").exit_code, 2);
+}
+
+TEST_F(RepackCacheOption, TheCacheCommandKnowsWhatKilledWritersHaveLeft) {
+  const fs::path folder = dir_ / "c";
+  const auto cache = [&](const std::string& arguments) {
+    return run_program("inferno", "cache --folder '" + folder.string() + "' " + arguments);
+  };
+  generate("--repack-cache=" + folder.string() + " " + model_);
+  const std::string whole = (*fs::directory_iterator(folder)).path().string();
+  const std::string half = fmt::format("{}.{}-0.tmp", whole, std::numeric_limits<int>::max());
+  const std::string none = fmt::format("{}.{}-1.tmp", whole, std::numeric_limits<int>::max());
+  const std::string at_work = fmt::format("{}.{}-0.tmp", whole, ::getpid());
+  for (const std::string& path : {half, at_work}) {
+    fs::copy_file(whole, path);
+    fs::resize_file(path, 5000);
+  }
+  std::ofstream(none).flush();
+  const std::string listed = cache("").out;
+  EXPECT_NE(listed.find(" KB  unfinished, just now\n"), std::string::npos) << listed;
+  EXPECT_NE(listed.find("\n\n3 caches, "), std::string::npos) << listed;
+  const Json json = parse_json(cache("--json").out).value();
+  EXPECT_EQ(json["caches"][0]["unfinished"], false);
+  EXPECT_EQ(json["caches"][1]["unfinished"], true);
+  EXPECT_TRUE(cache("--clear").out.starts_with("removed 3 caches, "));
+  EXPECT_EQ(n_files(folder), 1u) << "what may still be written stays";
+  EXPECT_TRUE(fs::exists(at_work));
+}
+
+TEST_F(RepackCacheOption, WhyACacheWasNotWrittenIsSaid) {
+  const Finished finished = generate("--repack-cache=" + model_ + "/folder " + model_);
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_NE(finished.err.find("no repack cache was written: " + model_ +
+                              "/folder: cannot make this folder: Not a directory"),
+            std::string::npos)
+      << finished.err;
 }
 
 TEST_F(RepackCacheOption, OfTheDemoModelAWarningSaysThatThereIsNone) {

@@ -3,9 +3,12 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 
 #include "support/shared_data.h"
@@ -152,6 +155,26 @@ TEST(AtomicFile, WhetherAFolderCanBeWrittenToIsKnownWithoutMakingIt) {
     EXPECT_EQ(status.error().code, ErrorCode::kIo);
     EXPECT_EQ(status.error().message, path + ": cannot write into this folder: Not a directory");
   }
+}
+
+TEST(AtomicFile, WhatAWriterLeftIsKnownByItsNameAndItsAge) {
+  const auto dir = test::scratch_dir("atomic");
+  const auto touch = [&](const std::string& name) {
+    std::ofstream(dir / name) << "half";
+    return (dir / name).string();
+  };
+  const pid_t nobody = std::numeric_limits<pid_t>::max();
+  const std::string target = (dir / "a.b").string();
+  EXPECT_EQ(target_of_abandoned(touch(fmt::format("a.b.{}-0.tmp", nobody))), target);
+  const std::string ours = touch(fmt::format("a.b.{}-7.tmp", ::getpid()));
+  EXPECT_EQ(target_of_abandoned(ours), std::nullopt) << "it may be written";
+  const auto two_hours_ago = std::filesystem::file_time_type::clock::now() - std::chrono::hours(2);
+  std::filesystem::last_write_time(ours, two_hours_ago);
+  EXPECT_EQ(target_of_abandoned(ours), target) << "the number is another's";
+  for (const std::string name :
+       {"a.b", "a.tmp", ".tmp", "a.x-1.tmp", "a.1.tmp", "a.1-.tmp", "a.1-2x.tmp", "a.-1-2.tmp"})
+    EXPECT_EQ(target_of_abandoned(touch(name)), std::nullopt) << name;
+  EXPECT_EQ(target_of_abandoned((dir / fmt::format("gone.{}-0.tmp", nobody)).string()), std::nullopt);
 }
 
 TEST(AtomicFile, ParentFoldersAreMade) {
