@@ -237,6 +237,7 @@ Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics&
 Result<int> run(const Options& options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const Arguments arguments, understand(options));
+  if (arguments.max_new_tokens == 0) warn("nothing is generated: 0 tokens were asked for");
   TRY(check_output_file(options.metrics_csv));
   TRY(check_sampling(options.sampling));
   warn_of_idle_options(options.sampling);
@@ -278,7 +279,7 @@ Result<int> run(const Options& options) {
   if (tells(options) && !options.metrics_csv.empty()) say_written(options.metrics_csv);
   if (!options.json) warn_of_full_context(loaded, generated);
   const int written = finish_stdout();
-  if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
+  if (signal_exit_code() != 0) warn(interrupted_text(generated));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }
 

@@ -123,6 +123,11 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
   return bandwidth;
 }
 
+std::string interrupted_text(const engine::Generated& generated) {
+  const size_t n = generated.ids.size();
+  return fmt::format("interrupted after {} token{}", n, n == 1 ? "" : "s");
+}
+
 void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated) {
   if (generated.finish_reason != engine::FinishReason::kContext) return;
   warn(fmt::format("the text ends here because prompt and text fill the model's context of {} tokens",

@@ -35,6 +35,8 @@ struct GenerationRun {
   const std::optional<Bandwidth>& bandwidth;
 };
 
+// "interrupted after 5 tokens"
+std::string interrupted_text(const engine::Generated& generated);
 // Says so where the model's context has ended the text.
 void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated);
 

@@ -49,7 +49,7 @@ Result<int> run(const Options& options) {
                            join(generated.ids, ", "), quote(text)));
   warn_of_full_context(loaded, generated);
   const int written = finish_stdout();
-  if (signal_exit_code() != 0) warn(fmt::format("interrupted after {} tokens", generated.ids.size()));
+  if (signal_exit_code() != 0) warn(interrupted_text(generated));
   return signal_exit_code() != 0 ? signal_exit_code() : written;
 }
 

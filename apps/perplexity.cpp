@@ -54,9 +54,9 @@ std::string text_report(const bench::PerplexityReport& report) {
     text += fmt::format("same likeliest token as the base: {:.2f} %\n",
                         100.0 * static_cast<double>(divergence->n_same_top) / static_cast<double>(mean.n));
   }
-  return text + fmt::format("{} tokens scored in {} chunks of {}, {:.0f} tok/s\n",
+  return text + fmt::format("{} tokens scored in {} chunk{} of {}, {:.0f} tok/s\n",
                             group_digits(static_cast<uint64_t>(report.perplexity.nll.n)), report.n_chunks,
-                            report.context, report.tokens_per_second());
+                            report.n_chunks == 1 ? "" : "s", report.context, report.tokens_per_second());
 }
 
 Json divergence_json(const std::string& base, const bench::Divergence& divergence) {
@@ -134,7 +134,8 @@ Result<int> run(const Options& options) {
   }
   const int written = finish_stdout();
   if (signal_exit_code() == 0) return written;
-  warn(fmt::format("interrupted after {} of {} chunks", report.n_chunks, report.n_all_chunks));
+  warn(fmt::format("interrupted after {} of {} chunk{}", report.n_chunks, report.n_all_chunks,
+                   report.n_all_chunks == 1 ? "" : "s"));
   return signal_exit_code();
 }
 

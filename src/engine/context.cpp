@@ -53,7 +53,9 @@ Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_i
     }
   }
   if (static_cast<int64_t>(prompt_ids.size()) > config.context_length) {
-    return make_error(ErrorCode::kResource, "the prompt has {} tokens, the model's context {}",
+    return make_error(ErrorCode::kResource,
+                      "the prompt has {} tokens, the model's context {}: give a shorter prompt, or a model "
+                      "with a longer context",
                       prompt_ids.size(), config.context_length);
   }
   return {};

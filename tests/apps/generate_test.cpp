@@ -213,7 +213,7 @@ TEST(GenerateCommand, MetricsAreOnStderr) {
 TEST(GenerateCommand, MetricsAreOfWhatRan) {
   const Finished none = generate("-n 0");
   EXPECT_EQ(none.out, "\n");
-  EXPECT_EQ(none.err, "");
+  EXPECT_EQ(none.err, "warning: nothing is generated: 0 tokens were asked for\n") << "and no metrics";
   const Finished one = generate("-n 1");
   EXPECT_FALSE(contains(one.err, "time_to_first_token_ms:   —"));
   EXPECT_TRUE(contains(one.err, "decode_tokens_per_second: —\n per_forward_ms:           min ")) << one.err;
@@ -325,7 +325,7 @@ TEST(GenerateCommand, TheContextBoundsPromptAndTokens) {
   std::string prompt;
   for (int i = 0; i < 600; ++i) prompt += "dog ";
   const Finished finished = generate("-", prompt);
-  expect_refusal(finished, 1, "512");
+  expect_refusal(finished, 1, "512: give a shorter prompt, or a model with a longer context");
   EXPECT_EQ(lines(finished.err), 1u);
 }
 

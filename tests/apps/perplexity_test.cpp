@@ -45,6 +45,8 @@ TEST_F(PerplexityCommand, PrintsPerplexityAndItsError) {
   EXPECT_TRUE(contains(finished.out, " ± ")) << finished.out;
   EXPECT_TRUE(contains(finished.out, " tokens scored in ")) << finished.out;
   EXPECT_TRUE(contains(finished.out, " chunks of 512, ")) << finished.out;
+  const std::string one = perplexity(fmt::format("{} {} --chunks 1", kDemo, text_)).out;
+  EXPECT_TRUE(contains(one, " in 1 chunk of 512, ")) << one;
 }
 
 TEST_F(PerplexityCommand, ATerminalShowsHowLongItStillTakes) {
