@@ -269,6 +269,7 @@ Run setup_bench_generation(Command command) {
                    "Keep keys and values of past tokens (the default), or compute all anew for every token");
   add_output_options(command, *options);
   add_telemetry_options(command, options->telemetry);
+  add_head_screen_option(command, options->model_options);
   add_model_options(command, options->model_options, false);
   command.set_footer(
       "Examples:\n"

@@ -103,6 +103,7 @@ Result<int> run(Options options) {
 
 Run setup_bench_peers(Command command) {
   auto options = std::make_shared<Options>();
+  options->model.head_screen = false;  // the same work: llama-bench computes every logit
   command
       .add_option(
           "MODEL", options->peer.model_path,

@@ -192,8 +192,8 @@ Run setup_bench_speculation(Command command) {
   add_head_screen_option(command, options->model);
   add_model_options(command, options->model, false);
   command.set_footer(
-      "The model's own words do not matter: each pass is computed, and the text says what comes. With\n"
-      "--head-screen runs that use the screen come beside those that guess.\n\n"
+      "The model's own words do not matter: each pass is computed, and the text says what comes. Where the\n"
+      "LM head has a screen (--head-screen), runs that use it come beside those that guess.\n\n"
       "Example:\n"
       "  inferno bench speculation model.gguf prose.txt code.cpp answer-that-quotes.txt");
   return [options] {

@@ -89,7 +89,7 @@ std::string guesses_text(const engine::Generated& generated) {
       static_cast<double>(generated.ids.size()) / static_cast<double>(generated.ids.size() - g.accepted));
 }
 
-// What the screen of the LM head has saved (--head-screen).
+// What the screen of the LM head has saved.
 std::string head_screen_text(const metrics::HeadScreenUse& use) {
   return fmt::format("in {} of {} passes, {:.1f} % of the head's bytes read", use.screened, use.passes,
                      100 * use.read_share());

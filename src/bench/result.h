@@ -29,6 +29,7 @@ struct Trial {
   std::vector<Nanoseconds> steps;  // of each later token: from the token before it to it leaving the sampler
   int64_t generated_tokens = 0;    // 1 + steps.size()
   metrics::Cost prefill_cost, decode_cost;  // the least to move and compute, counted by the backend
+  metrics::HeadScreenUse head_screen;
   // What the machine gave right before and right after it, on average, or once of the two. Absent: the
   // setting's hold.
   std::optional<backend::CeilingsNow> ceilings;

@@ -79,6 +79,7 @@ Trial to_trial(const engine::Generated& generated) {
   trial.generated_tokens = static_cast<int64_t>(generated.ids.size());
   trial.prefill_cost = generated.prefill_cost;
   trial.decode_cost = generated.decode_cost;
+  trial.head_screen = generated.head_screen;
   return trial;
 }
 
@@ -94,6 +95,15 @@ void keep_least_disturbed(ConfigResult& result, int asked) {
     result.trials.erase(most);
     ++result.disturbed_trials;
   }
+}
+
+// What greedy decoding left unread of the LM head, or nothing.
+std::string unread_head(const ConfigResult& result) {
+  metrics::HeadScreenUse use;
+  for (const Trial& trial : result.trials) use += trial.head_screen;
+  if (use.screened == 0) return "";
+  return fmt::format("of the LM head {:.0f} % of the bytes were read, all with --no-head-screen",
+                     100 * use.read_share());
 }
 
 // What other guests of the host took from the trials, or nothing.
@@ -328,6 +338,7 @@ void Runner::add_note(ConfigResult& result) const {
   } else if (!fewer.empty()) {
     notes.push_back(fmt::format("--max-seconds left time for {}", join(fewer, " and ")));
   }
+  if (const std::string unread = unread_head(result); !unread.empty()) notes.push_back(unread);
   if (const std::string disturbed = disturbance(result); !disturbed.empty()) notes.push_back(disturbed);
   result.note = join(notes, "; ");
 }

@@ -20,7 +20,7 @@ struct Cost {
   Cost& operator+=(const Cost& other);
 };
 
-// What a screen has saved of the LM head (backend::BackendOptions::head_screen).
+// What a screen has saved of the LM head (backend::ScreenedHeads).
 struct HeadScreenUse {
   uint64_t passes = 0;      // that wanted the highest logit alone of a head that has one
   uint64_t screened = 0;    // that did

@@ -107,7 +107,7 @@ TEST(PanelLayout, OfPlanesIsThatOfItsVersion) {
       {"avx512_vnni", 3136244369971400486u},  {"avx512_bf16", 3136244369971400486u},
       {"avx512_fp16", 3136244369971400486u},  {"amx", 3136244369971400486u},
       {"amx_fp16", 3136244369971400486u},     {"neon", 6705115432590518826u},
-      {"neon_dotprod", 6705115432590518826u}, {"neon_i8mm", 1u},
+      {"neon_dotprod", 6705115432590518826u}, {"neon_i8mm", 13400032592092837497u},
   };
   ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
   expect_hashes(expected, true);

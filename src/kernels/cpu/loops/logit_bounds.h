@@ -1,4 +1,4 @@
-// What a coarse copy of an LM head says of its logits (backend/cpu/head_screen.h).
+// What the coarse weights of an LM head say of its logits (backend/cpu/head_screen.h).
 #pragma once
 
 #include <cstdint>
