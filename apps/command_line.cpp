@@ -113,12 +113,13 @@ template <class T>
 Option Command::add_flag(const std::string& names, T& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));
 }
-// CLI11 takes an optional for a counter and sets it to 0.
+// CLI11 takes an optional for a counter and sets it to 0. Of several the last one counts.
 template <>
 Option Command::add_flag(const std::string& names, std::optional<bool>& value,
                          const std::string& description) {
-  return Option(app_->add_flag_function(
-      names, [&value](int64_t n) { value = n > 0; }, description));
+  CLI::Option* option = app_->add_flag_function(
+      names, [&value](int64_t n) { value = n > 0; }, description);
+  return Option(option->take_last()->check(CLI::IsMember({"true", "false"})));
 }
 template Option Command::add_flag(const std::string&, bool&, const std::string&);
 template Option Command::add_flag(const std::string&, std::string&, const std::string&);

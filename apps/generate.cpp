@@ -194,7 +194,7 @@ Result<engine::Generated> stream(const model::LoadedModel& loaded, const engine:
   if (!progress.enabled()) show_prompt();
   Result<engine::Generated> generated = engine::generate(*loaded.model, loaded.tokenizer, request, metrics,
                                                          write, &cancelled, &serving, progress.function());
-  if (generated) show_prompt();
+  if (generated && generated->finish_reason != engine::FinishReason::kCancelled) show_prompt();
   if (generated || written) write_stdout("\n");
   return generated;
 }
@@ -234,7 +234,7 @@ Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics&
                                [&](const AppendFn& append) { return append(std::as_bytes(std::span(csv))); });
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(Options options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const Arguments arguments, understand(options));
   if (arguments.max_new_tokens == 0) warn("nothing is generated: 0 tokens were asked for");
@@ -251,6 +251,9 @@ Result<int> run(const Options& options) {
         "probabilities: all logits count");
   }
   TRY(kv_type(options.model));
+  if (!options.model.head_screen && !sampling::Sampler(options.sampling).takes_highest()) {
+    options.model.head_screen = false;  // nothing would use it
+  }
   const auto start = std::chrono::steady_clock::now();
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
   const std::chrono::duration<double, std::milli> load_time = std::chrono::steady_clock::now() - start;

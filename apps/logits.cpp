@@ -61,7 +61,8 @@ Run setup_logits(Command command) {
       .required()
       .check(not_empty())
       .value_name("FILE");
-  options->model.kv_type = "f32";  // nothing but the weights shall round
+  options->model.kv_type = "f32";      // nothing but the weights shall round
+  options->model.head_screen = false;  // all logits count
   add_model_options(command, options->model, false);
   command.set_footer("Example:\n  inferno logits model.gguf --prompt-ids 1,2,3 --kv-type f32 -o logits.npy");
   return [options] {

@@ -19,7 +19,7 @@ struct ModelOptions {
   std::string kv_type = "f16";
   bool no_kv = false;
   std::optional<bool> check_tensors;  // absent: a warning for files below 1 GiB
-  std::optional<bool> head_screen;    // absent: of large heads, where it takes no memory
+  std::optional<bool> head_screen;    // absent: large heads, where it takes next to no memory
   std::string repack_cache;           // "": none; "auto": the usual folder; else a folder
 };
 

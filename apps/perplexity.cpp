@@ -164,6 +164,7 @@ Run setup_perplexity(Command command) {
       .check(not_empty())
       .value_name("MODEL");
   command.add_flag("--json", options->json, "Print one JSON object");
+  options->model.head_screen = false;  // all logits count
   add_model_options(command, options->model, false);
   command.set_footer(
       "The text is cut into chunks; the second half of each is scored, so that every prediction has seen at\n"

@@ -206,8 +206,7 @@ class Backend {
 // backend/cpu/head_screen.h. The highest logit and where it stands are the same, bit for bit.
 enum class ScreenedHeads : uint8_t {
   kNone,
-  kLarge,  // where it takes no more memory (Q8_0, Q6_K) and heads are larger than caches; used if it is
-           // faster
+  kLarge,  // from 16 MiB on, where it takes next to no memory (Q8_0 and Q6_K in planes); used if it is faster
   kAll,    // any size, and those in floating point by a copy; used as long as it reads less
 };
 

@@ -67,6 +67,7 @@ void expect_hashes(const std::map<std::string, uint64_t>& expected, bool planes)
   for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) {
     std::vector<uint64_t> hashes;
     for (const auto& [type, hash] : layout_hashes(backend::kernels_of(*isa), planes)) hashes.push_back(hash);
+    if (planes && hashes.empty()) continue;
     const uint64_t hash = content_hash(std::as_bytes(std::span(hashes)));
     const auto found = expected.find(isa->name);
     EXPECT_EQ(found == expected.end() ? 0 : found->second, hash) << isa->name << ": " << kWhatToDo;
@@ -102,12 +103,9 @@ TEST(PanelLayout, OfEveryIsaIsThatOfItsVersion) {
 
 TEST(PanelLayout, OfPlanesIsThatOfItsVersion) {
   const std::map<std::string, uint64_t> expected = {
-      {"generic", 6705115432590518826u},      {"avx2", 15914327449387676147u},
-      {"avx_vnni", 888988345293481631u},      {"avx512", 15914327449387676147u},
-      {"avx512_vnni", 3136244369971400486u},  {"avx512_bf16", 3136244369971400486u},
-      {"avx512_fp16", 3136244369971400486u},  {"amx", 3136244369971400486u},
-      {"amx_fp16", 3136244369971400486u},     {"neon", 6705115432590518826u},
-      {"neon_dotprod", 6705115432590518826u}, {"neon_i8mm", 13400032592092837497u},
+      {"avx_vnni", 888988345293481631u},     {"avx512_vnni", 3136244369971400486u},
+      {"avx512_bf16", 3136244369971400486u}, {"avx512_fp16", 3136244369971400486u},
+      {"amx", 3136244369971400486u},         {"amx_fp16", 3136244369971400486u},
   };
   ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
   expect_hashes(expected, true);

@@ -217,7 +217,9 @@ class CpuBackend final : public HostBackend {
     const int64_t n = a.rows.shape[0];
     const Product head = {&a.head, &kNoBias, a.logits.as<float>()};
     const HeadScreen* screen = a.highest_only ? matrix_of(a.head).screen.get() : nullptr;
-    const bool can_screen = screen != nullptr && n <= kScreenedRows;
+    // Not while it is tried whether to fetch: which is faster would depend on both.
+    const bool can_screen = screen != nullptr && n <= kScreenedRows &&
+                            !(screened_heads_ == ScreenedHeads::kLarge && products_.tries_fetching(a.head));
     const bool screened = can_screen && screening_.is_due();
     const Product coarse = {screened ? &screen->coarse : &a.head, &kNoBias, head.y};
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
@@ -230,7 +232,7 @@ class CpuBackend final : public HostBackend {
       multiply({&head, 1}, x);
       if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
     }
-    if (can_screen) screening_.took(std::chrono::steady_clock::now() - start);
+    if (can_screen) screening_.took(std::chrono::steady_clock::now() - start, n);
   }
 
  private:
@@ -239,7 +241,7 @@ class CpuBackend final : public HostBackend {
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
     const bool is_head = use == WeightUse::kHead || use == WeightUse::kEmbeddingAndHead;
     const ScreenKind screen = is_head ? screen_kind(tensor, kernels_, screened_heads_) : ScreenKind::kNone;
-    const bool in_planes = is_head && lies_in_planes(tensor, kernels_, screened_heads_);
+    const bool in_planes = screen == ScreenKind::kUpperPlane;
     const auto type = static_cast<size_t>(tensor.dtype);
     const kernels::PanelMatmul no_panels;
     const kernels::PanelMatmul& kernel = use == WeightUse::kEmbedding ? no_panels

@@ -28,6 +28,19 @@ constexpr uint64_t kLargeHead = uint64_t{16} << 20;
 // Where more than this of the head's bytes are read after all, the screen has gained nothing.
 constexpr double kWorthwhile = 0.9;
 
+bool can_be_copied(const Tensor& head) {
+  switch (head.dtype) {
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kQ8_0:
+    case DType::kQ6_K:
+      return head.cols() % kBlock32 == 0;
+    default:
+      return false;
+  }
+}
+
 struct Squares {
   double lost = 0, all = 0;
 };
@@ -53,32 +66,42 @@ Squares round_block(const float* w, BlockQ4_0& block) {
   return squares;
 }
 
-// Of the weights and of what the upper plane lacks of them. In double, as above.
+// Of the weights and of what the upper plane lacks of them.
 Squares below_upper(const BlockQ8_0& block) {
-  int64_t lost = 0, all = 0;
+  int32_t lost = 0, all = 0;
   for (const int8_t q : block.qs) {
     const int lower = (q & 15) - 8;
     lost += lower * lower;
     all += q * q;
   }
   const double d = f16_to_f32(block.d);
-  return {d * d * static_cast<double>(lost), d * d * static_cast<double>(all)};
+  return {d * d * lost, d * d * all};
 }
 Squares below_upper(const BlockQ6_K& block) {
+  int8_t q[256];  // without what is taken from it, 32
+  for (int half = 0; half < 2; ++half) {
+    const uint8_t* low = block.ql + half * 64;
+    const uint8_t* high = block.qh + half * 32;
+    int8_t* to = q + half * 128;
+    for (int i = 0; i < 32; ++i) {
+      to[i] = static_cast<int8_t>((low[i] & 15) | (high[i] & 3) << 4);
+      to[i + 32] = static_cast<int8_t>((low[i + 32] & 15) | (high[i] >> 2 & 3) << 4);
+      to[i + 64] = static_cast<int8_t>(low[i] >> 4 | (high[i] >> 4 & 3) << 4);
+      to[i + 96] = static_cast<int8_t>(low[i + 32] >> 4 | (high[i] >> 6 & 3) << 4);
+    }
+  }
+  const double d = f16_to_f32(block.d);
   Squares squares;
   for (int group = 0; group < 16; ++group) {
-    int64_t lost = 0, all = 0;  // of twice what is lost
+    int32_t lost = 0, all = 0;  // of twice what is lost
     for (int i = group * 16; i < group * 16 + 16; ++i) {
-      const int low = block.ql[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
-      const int high = block.qh[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3;
-      const int lower = 2 * (low & 3) - 3;
-      const int q = (high << 4 | low) - 32;
+      const int lower = 2 * (q[i] & 3) - 3;
       lost += lower * lower;
-      all += q * q;
+      all += (q[i] - 32) * (q[i] - 32);
     }
-    const double scale = static_cast<double>(f16_to_f32(block.d)) * block.scales[group];
-    squares.lost += scale * scale * static_cast<double>(lost) / 4;
-    squares.all += scale * scale * static_cast<double>(all);
+    const double scale = d * block.scales[group];
+    squares.lost += scale * scale * lost / 4;
+    squares.all += scale * scale * all;
   }
   return squares;
 }
@@ -176,17 +199,13 @@ uint64_t upper_plane_bytes(const Tensor& head) {
 
 }  // namespace
 
-bool lies_in_planes(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which) {
-  return kernels.planes[static_cast<size_t>(head.dtype)].whole.rows != 0 &&
-         (which == ScreenedHeads::kAll || head.bytes() >= kLargeHead);
-}
-
 ScreenKind screen_kind(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which) {
   if (which == ScreenedHeads::kNone) return ScreenKind::kNone;
-  if (lies_in_planes(head, kernels, which)) return ScreenKind::kUpperPlane;
-  const bool is_float = head.dtype == DType::kF32 || head.dtype == DType::kF16 || head.dtype == DType::kBF16;
-  return which == ScreenedHeads::kAll && is_float && head.cols() % kBlock32 == 0 ? ScreenKind::kCopy
-                                                                                 : ScreenKind::kNone;
+  if (kernels.planes[static_cast<size_t>(head.dtype)].whole.rows != 0) {
+    const bool is_worth_it = which == ScreenedHeads::kAll || head.bytes() >= kLargeHead;
+    return is_worth_it ? ScreenKind::kUpperPlane : ScreenKind::kNone;
+  }
+  return which == ScreenedHeads::kAll && can_be_copied(head) ? ScreenKind::kCopy : ScreenKind::kNone;
 }
 
 uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels, ScreenKind kind) {
@@ -252,8 +271,8 @@ bool HeadScreening::is_due() {
   return false;
 }
 
-void HeadScreening::took(std::chrono::nanoseconds time) {
-  if (times_) is_faster_.took(time, 1);
+void HeadScreening::took(std::chrono::nanoseconds time, int64_t n) {
+  if (times_ && n == 1) is_faster_.took(time, 1);
 }
 
 void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,

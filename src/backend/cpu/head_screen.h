@@ -37,12 +37,9 @@ struct HeadScreen {
   uint64_t bytes() const { return coarse_bytes + lost.size_bytes() + norm.size_bytes(); }
 };
 
-// Whether the head lies in two planes. Screened or not: what a repack cache keeps is then good for both.
-bool lies_in_planes(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which);
-
-// What the coarse weights are. Nothing where they would gain little (heads that are hardly larger, or have no
-// panels) or prove nothing (formats with minimums, whose sums may round by more than their weights' norms
-// tell).
+// What the coarse weights are: the upper plane of a head that lies in two then. Nothing where they would gain
+// little (heads that are hardly larger, or have no panels) or prove nothing (formats with minimums, whose
+// sums may round by more than their weights' norms tell).
 enum class ScreenKind : uint8_t { kNone, kUpperPlane, kCopy };
 ScreenKind screen_kind(const Tensor& head, const CpuKernels& kernels, ScreenedHeads which);
 
@@ -65,8 +62,8 @@ class HeadScreening {
   // Whether this pass should use its screen: not where it is slower, nor for a while after passes that gained
   // nothing.
   bool is_due();
-  // How long that pass took, with the screen or without.
-  void took(std::chrono::nanoseconds time);
+  // How long that pass of n rows took, with the screen or without. Those of one row are compared.
+  void took(std::chrono::nanoseconds time, int64_t n);
 
   // Before the coarse product: for n rows of activations x, (n, dim), and x rounded. rounded_as_well:
   // the head's own product takes them rounded, too.

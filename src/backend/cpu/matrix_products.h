@@ -60,6 +60,11 @@ class MatrixProducts {
   void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
                        const uint8_t* next = nullptr, bool fetches = false);
 
+  // Whether products of few rows with this type of weights are timed to find out if they are to be fetched.
+  bool tries_fetching(const Weight& w) const {
+    return fetch_trials_[static_cast<size_t>(w.dtype)].is_on_trial();
+  }
+
   static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
   static int64_t rows_of_panel(const Weight& w);
   // nullptr where there are none.

@@ -78,7 +78,7 @@ struct PanelMatmulParams {
   int64_t panel_begin, panel_end;
   uint8_t* scratch;  // scratch_bytes(k) bytes of this thread alone; 64-byte aligned
   // Panels that this thread is likely to multiply next, or nullptr: some products fetch the first of them
-  // meanwhile (loops/fetcher.h).
+  // meanwhile (loops/fetcher.h). Of weights in two planes where one of the same matrix has its upper part.
   const uint8_t* next = nullptr;
   // Whether quantized weights of up to kStreamedRows rows of activations are fetched a panel ahead, too, or
   // what comes is left to the processor to foresee.
@@ -111,7 +111,8 @@ struct PanelMatmul {
 // other, and then the bits below. whole.rows == 0: not at all.
 struct PlanesMatmul {
   // With the same bits as the product with the type's other panels. panel_bytes() and pack() are of a panel's
-  // part of either plane, of which the upper one has upper.panel_bytes(); PanelMatmulParams::next is in that.
+  // part of either plane, of which the upper one has upper.panel_bytes(); PanelMatmulParams::next points into
+  // that.
   PanelMatmul whole;
   // Of the upper plane alone, as if what is below were in the middle of what it can be. It has no pack().
   PanelMatmul upper;
