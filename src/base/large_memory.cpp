@@ -25,9 +25,9 @@ constexpr size_t kHugePage = PageMover::kHugePage;
 constexpr size_t kMappingBytes = size_t{64} << 20;
 constexpr size_t kAlignment = 64;
 
-// A huge page is cleared in 0.1 to 0.3 ms. Where memory is in fragments the system first moves others about,
-// for several, and so it takes where a virtual machine's host has to find the memory: after so many such
-// pages small ones are the faster start.
+// A huge page is cleared in 0.1 to 0.3 ms, and so are as many small ones. It takes several where memory is in
+// fragments and the system first moves others about, and where a virtual machine's host has to find the
+// memory, whatever its pages.
 constexpr std::chrono::microseconds kSlowPage{1500};
 constexpr int kSlowPages = 8;
 
@@ -93,12 +93,12 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t beg
   const bool is_movable = !is_interleaved(mapping->begin + begin);
   team.run(n_pages, [&](int64_t page, unsigned) {
     std::byte* at = mapping->begin + begin + static_cast<size_t>(page) * kHugePage;
-    const bool is_huge = slow_pages_ < kSlowPages;
+    const bool is_huge = slow_huge_pages_ < kSlowPages || slow_small_pages_ >= kSlowPages;
     ::madvise(at, kHugePage, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if (!is_huge && is_movable) mover_.add(mapping, at);
     const auto start = Clock::now();
     if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
-    if (Clock::now() - start > kSlowPage) ++slow_pages_;
+    if (Clock::now() - start > kSlowPage) ++(is_huge ? slow_huge_pages_ : slow_small_pages_);
   });
 }
 

@@ -1,6 +1,6 @@
-// LargeMemory: memory for what is large and lives long, as weights do: in huge pages (2 MiB) where the system
-// has them at hand, since the processor then reads memory faster (fewer translations, prefetching across
-// them), and the pages are there at once instead of one by one. Where it is slow,
+// LargeMemory: memory for what is large and lives long, as weights do: in huge pages (2 MiB), since the
+// processor then reads memory faster (fewer translations, prefetching across them), and the pages are there
+// at once instead of one by one. Where the system is slow to find huge pages and small ones come sooner,
 // memory begins in small ones and is moved later (page_mover.h), unless it is interleaved over NUMA nodes.
 #pragma once
 
@@ -36,7 +36,8 @@ class LargeMemory {
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there
-  std::atomic<int> slow_pages_ = 0;
+  // Small pages are taken while huge ones are slow and they are not.
+  std::atomic<int> slow_huge_pages_ = 0, slow_small_pages_ = 0;  // a small one: all in the room of a huge one
   PageMover mover_;
 };
 

@@ -144,7 +144,7 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   const std::vector<float> y(p.y, p.y + p.n * p.m);
   std::fill_n(p.y, p.n * p.m, -1.0f);
   params.next = bytes_of(panels);
-  params.fetches = true;
+  params.next_bytes = n_panels * panel_bytes;
   backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits when fetching ahead";
 }

@@ -391,13 +391,20 @@ class CpuBackend final : public HostBackend {
     }
     const int64_t panels_per_group = screen.group_rows / MatrixProducts::rows_of_panel(a.head);
     // A panel here and one there, which no processor foresees.
-    const auto multiply_group = [&](int64_t group, unsigned thread, const uint8_t* next) {
-      const int64_t end = std::min(MatrixProducts::panels_of(a.head), (group + 1) * panels_per_group);
-      products_.multiply_panels(head, x, group * panels_per_group, end, thread, next, next != nullptr);
+    struct Panels {
+      int64_t begin, end;
+    };
+    const auto panels_of = [&](int64_t group) -> Panels {
+      return {group * panels_per_group,
+              std::min(MatrixProducts::panels_of(a.head), (group + 1) * panels_per_group)};
+    };
+    const auto multiply_group = [&](int64_t group, unsigned thread, const MatrixProducts::Fetched& next) {
+      const Panels panels = panels_of(group);
+      products_.multiply_panels(head, x, panels.begin, panels.end, thread, next);
     };
     for (int64_t row = 0; row < x.n; ++row) {
       const int64_t group = screening_.likeliest_group(row);
-      multiply_group(group, 0, nullptr);
+      multiply_group(group, 0, {});
       const int64_t end = std::min((group + 1) * screen.group_rows, a.head.rows);
       for (int64_t i = group * screen.group_rows; i < end; ++i)
         screening_.found(row, head.y[row * a.head.rows + i]);
@@ -413,9 +420,8 @@ class CpuBackend final : public HostBackend {
         const int64_t end = std::min(n_left, (turn + 1) * kGroupsPerTurn);
         for (int64_t i = turn * kGroupsPerTurn; i < end; ++i) {
           const auto group_at = [&](int64_t at) { return left[static_cast<size_t>(at)]; };
-          const uint8_t* next =
-              i + 1 < end ? MatrixProducts::panel_at(a.head, group_at(i + 1) * panels_per_group) : nullptr;
-          multiply_group(group_at(i), thread, next);
+          const Panels next = i + 1 < end ? panels_of(group_at(i + 1)) : Panels{0, 0};
+          multiply_group(group_at(i), thread, MatrixProducts::panels_at(a.head, next.begin, next.end));
         }
       });
     }

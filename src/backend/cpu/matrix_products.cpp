@@ -10,10 +10,8 @@ namespace reference = kernels::reference;
 
 // Weights below that a cache may keep from one token to the next: nothing to fetch.
 constexpr uint64_t kFetchedBytes = 256 * 1024;
-// Turns for each thread in a product: enough for one that comes late to be caught up with. More where a turn
-// costs little beside its weights: what a thread waits for at the end of a loop is another's last turn.
+// Turns for each thread in a product of many rows: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
-constexpr int64_t kTurnsPerThreadOfFewRows = 32;
 // Where there are no panels, so many rows stand for one.
 constexpr int64_t kReferenceRows = 16;
 
@@ -32,15 +30,35 @@ void multiply_by_reference(const Product& p, const Activations& x, int64_t begin
 
 }  // namespace
 
+MatrixProducts::Ramp::Ramp(int64_t n, int64_t most, bool begins_loop, bool ends_loop) {
+  int64_t n_doublings = 0;
+  while ((int64_t{1} << n_doublings) < most) ++n_doublings;
+  first_ = {most, begins_loop ? n_doublings : 0};
+  last_ = {most, ends_loop ? n_doublings : 0};
+  // Turn by turn, the edge that has come less far.
+  int64_t n_last = 0;
+  while (first_.panels(n_first_) + last_.panels(n_last) < n)
+    ++(first_.panels(n_first_) <= last_.panels(n_last) ? n_first_ : n_last);
+  n_turns_ = n_first_ + n_last;
+}
+
 MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads)
-    : products_(products), n_threads_(n_threads) {
-  const int64_t per_thread = n_rows <= kernels::kStreamedRows ? kTurnsPerThreadOfFewRows : kTurnsPerThread;
+    : products_(products), n_threads_(n_threads), few_rows_(n_rows <= kernels::kStreamedRows) {
   int64_t count = 0;
   for (size_t i = 0; i < products.size(); ++i) {
-    const int64_t n_panels = panels_of(*products[i].w);
-    const int64_t wanted = n_panels / (n_threads * per_thread);
-    panels_[i] = n_threads == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
-    count += (n_panels + panels_[i] - 1) / std::max<int64_t>(1, panels_[i]);
+    const Weight& w = *products[i].w;
+    const int64_t n_panels = panels_of(w);
+    if (few_rows_) {
+      const int64_t bytes = std::max<int64_t>(1, panels_at(w, 0, 1).bytes);
+      ramps_[i] =
+          Ramp((n_panels + n_threads - 1) / n_threads, std::max<int64_t>(1, kernels::kFetchedBytes / bytes),
+               i == 0, i + 1 == products.size());
+      count += n_threads * ramps_[i].n_turns();
+    } else {
+      const int64_t wanted = n_panels / (n_threads * kTurnsPerThread);
+      panels_[i] = n_threads == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
+      count += (n_panels + panels_[i] - 1) / std::max<int64_t>(1, panels_[i]);
+    }
     ends_[i] = count;
   }
 }
@@ -49,17 +67,23 @@ MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
   size_t i = 0;
   while (turn >= ends_[i]) ++i;
   const int64_t first = i == 0 ? 0 : ends_[i - 1];
-  const int64_t n_turns = ends_[i] - first;
+  const int64_t n_panels = panels_of(*products_[i].w);
   const int64_t thread = (turn - first) % n_threads_;
-  const int64_t part =
-      thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + (turn - first) / n_threads_;
-  return {i, part * panels_[i], std::min(panels_of(*products_[i].w), (part + 1) * panels_[i])};
+  const int64_t own_turn = (turn - first) / n_threads_;
+  if (few_rows_) {
+    const int64_t begin = n_panels * thread / n_threads_;
+    const int64_t n = n_panels * (thread + 1) / n_threads_ - begin;
+    return {i, begin + ramps_[i].begin(own_turn, n), begin + ramps_[i].begin(own_turn + 1, n)};
+  }
+  const int64_t n_turns = ends_[i] - first;
+  const int64_t part = thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + own_turn;
+  return {i, part * panels_[i], std::min(n_panels, (part + 1) * panels_[i])};
 }
 
-const uint8_t* MatrixProducts::Turns::after(int64_t turn) const {
-  if (turn + n_threads_ >= count()) return nullptr;
+MatrixProducts::Fetched MatrixProducts::Turns::after(int64_t turn) const {
+  if (turn + n_threads_ >= count()) return {};
   const Place next = place_of(turn + n_threads_);
-  return panel_at(*products_[next.product].w, next.begin);
+  return panels_at(*products_[next.product].w, next.begin, next.end);
 }
 
 Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
@@ -72,21 +96,23 @@ Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
 }
 
 void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end,
-                                     unsigned thread, const uint8_t* next, bool fetches) {
+                                     unsigned thread, const Fetched& next) {
   const CpuMatrix& m = matrix_of(*p.w);
   if (m.kernel.rows == 0) {
     multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
     return;
   }
-  multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, x.formed.quantized_from(0),
-                           x.formed.split(), x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, begin, end,
-                           static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next, fetches});
+  multiply_rows(m.kernel,
+                {m.panels.get(), vector_of(*p.bias), x.x, x.formed.quantized_from(0), x.formed.split(),
+                 x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, begin, end,
+                 static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next.at, next.bytes});
 }
 
-const uint8_t* MatrixProducts::panel_at(const Weight& w, int64_t panel) {
+MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, int64_t begin, int64_t end) {
   const CpuMatrix& m = matrix_of(w);
-  if (m.kernel.rows == 0) return nullptr;
-  return m.panels.get() + panel * (m.upper_bytes != 0 ? m.upper_bytes : m.kernel.panel_bytes(w.cols));
+  if (m.kernel.rows == 0) return {};
+  const int64_t bytes = m.upper_bytes != 0 ? m.upper_bytes : m.kernel.panel_bytes(w.cols);
+  return {m.panels.get() + begin * bytes, (end - begin) * bytes};
 }
 
 int64_t MatrixProducts::rows_of_panel(const Weight& w) {
@@ -96,7 +122,7 @@ int64_t MatrixProducts::rows_of_panel(const Weight& w) {
 
 TimedChoice* MatrixProducts::fetch_trial(std::span<const Product> products, int64_t n) {
   const Weight& w = *products.front().w;
-  if (n > kernels::kStreamedRows || matrix_of(w).kernel.x_form != kernels::XForm::kInt8) return nullptr;
+  if (n > kernels::kStreamedRows || matrix_of(w).kernel.rows == 0) return nullptr;
   if (weight_bytes(products) < kFetchedBytes) return nullptr;
   return &fetch_trials_[static_cast<size_t>(w.dtype)];
 }

@@ -50,15 +50,22 @@ class MatrixProducts {
     team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
       const Weight& w = *products[place.product].w;
-      multiply_panels(products[place.product], x, place.begin, place.end, thread, turns.after(turn), fetches);
+      if (place.begin == place.end) return;
+      const Fetched next = fetches || !turns.are_few_rows() ? turns.after(turn) : Fetched{};
+      multiply_panels(products[place.product], x, place.begin, place.end, thread, next);
       made(place.product, place.begin * rows_of_panel(w), std::min(place.end * rows_of_panel(w), w.rows));
     });
     if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - start, weight_bytes(products));
   }
 
-  // Some panels of a product; next, fetches: see PanelMatmulParams.
+  // Weights that are asked for while others are multiplied: see PanelMatmulParams::next.
+  struct Fetched {
+    const uint8_t* at = nullptr;
+    int64_t bytes = 0;
+  };
+  // Some panels of a product.
   void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
-                       const uint8_t* next = nullptr, bool fetches = false);
+                       const Fetched& next);
 
   // Whether products of few rows with this type of weights are timed to find out if they are to be fetched.
   bool tries_fetching(const Weight& w) const {
@@ -67,14 +74,47 @@ class MatrixProducts {
 
   static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
   static int64_t rows_of_panel(const Weight& w);
-  // nullptr where there are none.
-  static const uint8_t* panel_at(const Weight& w, int64_t panel);
+  // Some panels, or what lies first of them where they lie in planes; nothing where there are none.
+  static Fetched panels_at(const Weight& w, int64_t begin, int64_t end);
 
  private:
   // Panels begin .. end - 1 of a product.
   struct Place {
     size_t product;
     int64_t begin, end;
+  };
+
+  // How a thread goes through the panels of a product where rows of activations are few: `most` at a turn.
+  // But a loop begins with one panel, then twice as many at each turn, since what it begins with nobody has
+  // fetched; and ends with fewer and fewer, since others wait for the last turn.
+  class Ramp {
+   public:
+    Ramp() = default;
+    // Of threads with up to n panels.
+    Ramp(int64_t n, int64_t most, bool begins_loop, bool ends_loop);
+
+    int64_t n_turns() const { return n_turns_; }
+    // Where turn i of a thread with n panels, or with one less, begins. There may be empty ones.
+    int64_t begin(int64_t i, int64_t n) const {
+      const int64_t forward = std::min(first_.panels(std::min(i, n_first_)), n);
+      return i <= n_first_ ? forward : std::max(forward, n - last_.panels(n_turns_ - i));
+    }
+
+   private:
+    // Turns from an edge on, of which so many are of fewer panels.
+    struct Edge {
+      int64_t most = 1;
+      int64_t n_doublings = 0;
+
+      int64_t panels(int64_t turns) const {
+        const int64_t doubled = std::min(turns, n_doublings);
+        return (int64_t{1} << doubled) - 1 + (turns - doubled) * most;
+      }
+    };
+
+    Edge first_, last_;
+    int64_t n_first_ = 0;  // turns that are counted from the beginning on
+    int64_t n_turns_ = 0;
   };
 
   // What a loop is cut into. The turns of each product follow those of the one before; a thread, which takes
@@ -84,16 +124,19 @@ class MatrixProducts {
     // n_rows: of activations.
     Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads);
 
+    bool are_few_rows() const { return few_rows_; }
     int64_t count() const { return ends_[products_.size() - 1]; }
     Place place_of(int64_t turn) const;
-    // The panels of the same thread's next turn, or nullptr.
-    const uint8_t* after(int64_t turn) const;
+    // The panels of the same thread's next turn.
+    Fetched after(int64_t turn) const;
 
    private:
     std::span<const Product> products_;
     int64_t n_threads_;
+    bool few_rows_;
     std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
-    std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn
+    std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
+    std::array<Ramp, kMaxProducts> ramps_;           // where they are few
   };
 
   // Whether products that are bound by reading their weights (kernels::kStreamedRows) ask for them ahead.

@@ -60,6 +60,9 @@ struct F16Params {
 // Up to so many rows of activations a product is as fast as memory gives the weights, which it reads as one
 // stream.
 constexpr int64_t kStreamedRows = 3;
+// Such a product is best asked for so many bytes of weights at a time, where a thread fetches those that come
+// next: fewer lie too close together to be several streams, more drop out of a cache before their turn comes.
+constexpr int64_t kFetchedBytes = 96 * 1024;
 
 // Rows of activations in a tile of those ISAs that have registers for matrices.
 constexpr int64_t kMatrixTileRows = 16;
@@ -77,12 +80,13 @@ struct PanelMatmulParams {
   int64_t n, m, k;
   int64_t panel_begin, panel_end;
   uint8_t* scratch;  // scratch_bytes(k) bytes of this thread alone; 64-byte aligned
-  // Panels that this thread is likely to multiply next, or nullptr: some products fetch the first of them
-  // meanwhile (loops/fetcher.h). Of weights in two planes where one of the same matrix has its upper part.
+  // Panels that this thread is likely to multiply next, or nullptr: they are fetched meanwhile
+  // (loops/fetcher.h). With up to kStreamedRows rows of activations so many bytes of them, a kFetchedBytes or
+  // so, and what is in the panels asked for themselves is taken to be fetched already; with more rows the
+  // next panels asked for and then the first of these. Of weights in two planes where one of the same matrix
+  // has its upper part, and bytes of that.
   const uint8_t* next = nullptr;
-  // Whether quantized weights of up to kStreamedRows rows of activations are fetched a panel ahead, too, or
-  // what comes is left to the processor to foresee.
-  bool fetches = false;
+  int64_t next_bytes = 0;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType

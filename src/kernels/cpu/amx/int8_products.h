@@ -142,7 +142,7 @@ struct TileProduct {
     if constexpr (kIsBytes) _tile_loadd(3, &kOffsetTile, kTileLine);
     for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
       const auto at = panel_at<Format>(p, panel);
-      auto fetcher = fetcher_of<StreamsFetcher, Format>(p, panel + 1, 1, 1, nb);
+      auto fetcher = fetcher_of<PanelsFetcher, Format>(p, panel + 1, 1, 1, nb);
       if constexpr (kIsBytes) {
         multiply_chunk<Format>(p, at, panel, 0, {scales, totals}, 0, nb, fetcher.next_tile());
       } else {

@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "kernels/cpu/amx/tiles.h"
+#include "kernels/cpu/loops/fetcher.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
@@ -135,74 +136,57 @@ struct SixteenBitProduct {
     }
   }
 
-  // One tile of rows times one panel or, side by side, four that are `step` apart: four streams through
-  // memory, whose sums do not wait for each other. Registers: sums in 0 to 3, the parts of activations in 4
-  // to 6, weights in 7.
-  static TileShapes one_by_four(int64_t n_rows) {
+  // One tile of rows times one panel or two, whose sums do not wait for each other. Registers: sums in 0 and
+  // 1, the parts of activations in 4 to 6, weights in 2 and 3.
+  static TileShapes one_by_two(int64_t n_rows) {
     TileShapes shapes;
-    for (int tile = 0; tile < 7; ++tile) shapes.set(tile, n_rows, kTileLine);
-    shapes.set(7, kRows, kTileLine);
+    for (const int tile : {0, 1, 4, 5, 6}) shapes.set(tile, n_rows, kTileLine);
+    for (const int tile : {2, 3}) shapes.set(tile, kRows, kTileLine);
     return shapes;
   }
 
-  static constexpr int64_t kFetchAhead = 2048;  // in bytes: what memory gives meanwhile
-  static void fetch_tile(const uint8_t* tile) {
-    for (int64_t line = 0; line < kTileBytes; line += kTileLine) __builtin_prefetch(tile + line, 0, 2);
-  }
-
-  template <bool kFourPanels>
-  static void multiply_one(const PanelMatmulParams& p, int64_t row, int64_t n, int64_t panel, int64_t step) {
+  template <bool kTwoPanels, class AnyFetch>
+  static void multiply_one(const PanelMatmulParams& p, int64_t row, int64_t n, int64_t panel,
+                           AnyFetch fetch) {
     const int64_t nb = blocks_of(p.k);
-    const uint8_t* w = p.panels + panel * panel_bytes(p.k);
-    const int64_t to_next = step * panel_bytes(p.k);
+    const uint8_t* w0 = p.panels + panel * panel_bytes(p.k);
+    const uint8_t* w1 = w0 + panel_bytes(p.k);
     _tile_zero(0);
     _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (int64_t b = 0; b < nb; ++b, w += kTileBytes) {
-      for (int i = 0; i < (kFourPanels ? 4 : 1); ++i) fetch_tile(w + i * to_next + kFetchAhead);
+    for (int64_t b = 0; b < nb; ++b) {
+      fetch.step();
       const uint16_t* x = x_tile(p, row, b);
+      _tile_loadd(2, w0 + b * kTileBytes, kTileLine);
+      if constexpr (kTwoPanels) _tile_loadd(3, w1 + b * kTileBytes, kTileLine);
       _tile_loadd(4, x, kTileLine);
+      add_pair_products<Kind::kType, 0, 4, 2>();
+      if constexpr (kTwoPanels) add_pair_products<Kind::kType, 1, 4, 3>();
       _tile_loadd(5, x + kTileNumbers, kTileLine);
-      if constexpr (kThree) _tile_loadd(6, x + 2 * kTileNumbers, kTileLine);
-      _tile_loadd(7, w, kTileLine);
-      add_pair_products<Kind::kType, 0, 4, 7>();
-      add_pair_products<Kind::kType, 0, 5, 7>();
-      if constexpr (kThree) add_pair_products<Kind::kType, 0, 6, 7>();
-      if constexpr (kFourPanels) {
-        _tile_loadd(7, w + to_next, kTileLine);
-        add_pair_products<Kind::kType, 1, 4, 7>();
-        add_pair_products<Kind::kType, 1, 5, 7>();
-        if constexpr (kThree) add_pair_products<Kind::kType, 1, 6, 7>();
-        _tile_loadd(7, w + 2 * to_next, kTileLine);
-        add_pair_products<Kind::kType, 2, 4, 7>();
-        add_pair_products<Kind::kType, 2, 5, 7>();
-        if constexpr (kThree) add_pair_products<Kind::kType, 2, 6, 7>();
-        _tile_loadd(7, w + 3 * to_next, kTileLine);
-        add_pair_products<Kind::kType, 3, 4, 7>();
-        add_pair_products<Kind::kType, 3, 5, 7>();
-        if constexpr (kThree) add_pair_products<Kind::kType, 3, 6, 7>();
+      add_pair_products<Kind::kType, 0, 5, 2>();
+      if constexpr (kTwoPanels) add_pair_products<Kind::kType, 1, 5, 3>();
+      if constexpr (kThree) {
+        _tile_loadd(6, x + 2 * kTileNumbers, kTileLine);
+        add_pair_products<Kind::kType, 0, 6, 2>();
+        if constexpr (kTwoPanels) add_pair_products<Kind::kType, 1, 6, 3>();
       }
     }
     alignas(64) Sums sums;
     _tile_stored(0, sums, kTileLine);
     store(p, sums, row, n, panel);
-    if constexpr (kFourPanels) {
+    if constexpr (kTwoPanels) {
       _tile_stored(1, sums, kTileLine);
-      store(p, sums, row, n, panel + step);
-      _tile_stored(2, sums, kTileLine);
-      store(p, sums, row, n, panel + 2 * step);
-      _tile_stored(3, sums, kTileLine);
-      store(p, sums, row, n, panel + 3 * step);
+      store(p, sums, row, n, panel + 1);
     }
   }
 
   // Up to 16 rows, from `row` on.
   static void multiply_few(const PanelMatmulParams& p, int64_t row, int64_t n) {
-    use_tiles(one_by_four(n));
-    const int64_t step = (p.panel_end - p.panel_begin) / 4;
-    for (int64_t i = p.panel_begin; i < p.panel_begin + step; ++i) multiply_one<true>(p, row, n, i, step);
-    for (int64_t i = p.panel_begin + 4 * step; i < p.panel_end; ++i) multiply_one<false>(p, row, n, i, 0);
+    const int64_t n_panels = p.panel_end - p.panel_begin;
+    TurnFetcher fetcher(p.next, p.next_bytes, n_panels / 2 + n_panels % 2, blocks_of(p.k));
+    use_tiles(one_by_two(n));
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= 2; panel += 2) multiply_one<true>(p, row, n, panel, fetcher.next_tile());
+    for (; panel < p.panel_end; ++panel) multiply_one<false>(p, row, n, panel, fetcher.next_tile());
     _tile_release();
   }
 

@@ -94,7 +94,7 @@ class TileFetcher {
   }
   // From here on all of it in n_steps steps.
   void begin(int64_t n_steps) {
-    stream_ = (n_pieces_ + kFetchStreams - 1) / kFetchStreams;
+    stream_ = (n_pieces_ + kStreamsOfPanels - 1) / kStreamsOfPanels;
     lines_ = stream_ * kPieceLines;
     pace_ = (lines_ + n_steps - 1) / n_steps;
   }

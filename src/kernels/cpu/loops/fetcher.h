@@ -1,6 +1,5 @@
 // Fetcher: brings what is multiplied next into the second-level cache while other things are multiplied.
-// Otherwise memory rests during all tiles of a panel but the first, and the first waits for memory. For
-// quantized weights; floating-point ones, which are four streams side by side, gained nothing.
+// Otherwise memory rests during all tiles of a panel but the first, and the first waits for memory.
 #pragma once
 
 #include <cstdint>
@@ -42,13 +41,15 @@ class Fetcher {
   int64_t lines_;  // at a step
 };
 
-// The same as three streams side by side, and at the pace of the steps. A core asks for few lines by itself;
-// most come because it foresees a stream, and of each stream it foresees some twenty lines. What that gains
-// over one, two, four or five streams is in docs/decisions/001; where tiles are many, and so have time, its
+// The same as several streams side by side, and at the pace of the steps. A core asks for few lines by
+// itself; most come because it foresees a stream, and of each stream it foresees some twenty lines. What that
+// gains over other numbers of streams is in docs/decisions/001; where tiles are many, and so have time, its
 // own instructions cost more.
-constexpr int64_t kFetchStreams = 3;
+constexpr int kStreamsOfPanels = 3;  // of the next panels, some 20 to 100 KiB
+constexpr int kStreamsOfTurn = 4;    // of all of the next turn's, about kFetchedBytes
 constexpr int64_t kHurriedTiles = 4;
 
+template <int kStreams>
 struct StreamsFetch {
   static constexpr bool kIsInParts = true;
   const uint8_t* at;
@@ -71,22 +72,23 @@ struct StreamsFetch {
  private:
   [[gnu::always_inline]] void ask() {
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kFetchStreams; ++i) __builtin_prefetch(at + i * to_next + done, 0, 2);
+    for (int64_t i = 0; i < kStreams; ++i) __builtin_prefetch(at + i * to_next + done, 0, 2);
     done += 64;
   }
 };
 
+template <int kStreams>
 class StreamsFetcher {
  public:
   // As Fetcher's.
   StreamsFetcher(const uint8_t* begin, int64_t bytes, int64_t n_tiles, int64_t n_steps)
       : at_(begin),
-        stream_(lines_of(bytes, kFetchStreams) * 64),
-        piece_(lines_of(bytes, kFetchStreams * n_tiles) * 64),
+        stream_(lines_of(bytes, kStreams) * 64),
+        piece_(lines_of(bytes, kStreams * n_tiles) * 64),
         pace_(begin == nullptr ? 0 : (piece_ + n_steps - 1) / n_steps) {}
 
-  StreamsFetch next_tile() {
-    const StreamsFetch fetch = {at_, stream_, pace_};
+  StreamsFetch<kStreams> next_tile() {
+    const StreamsFetch<kStreams> fetch = {at_, stream_, pace_};
     at_ += at_ == nullptr ? 0 : piece_;
     return fetch;
   }
@@ -100,6 +102,8 @@ class StreamsFetcher {
   int64_t piece_;   // of it, for a tile
   int64_t pace_;
 };
+using PanelsFetcher = StreamsFetcher<kStreamsOfPanels>;
+using TurnFetcher = StreamsFetcher<kStreamsOfTurn>;
 
 }  // namespace
 }  // namespace inferno::kernels

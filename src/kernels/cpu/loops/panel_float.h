@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/loops/fetcher.h"
 #include "kernels/cpu/loops/panel.h"
 
 namespace inferno::kernels {
@@ -49,20 +50,31 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   }
 }
 
-// kPanels panels, from number `panel` on by `step`, times kRows rows of activations, from row r on.
-template <class V, class Element, int kPanels, int kRows>
-void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                         int64_t step, int64_t r) {
+// What is fetched while kFetchedElements of each panel are multiplied.
+constexpr int64_t kFetchedElements = 8;
+struct NoFetch {
+  static constexpr bool kFetches = false;
+};
+struct TurnFetch : StreamsFetch<kStreamsOfTurn> {
+  static constexpr bool kFetches = true;
+};
+
+// kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
+template <class V, class Element, int kPanels, int kRows, class AnyFetch>
+void multiply_float_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, AnyFetch fetch) {
   using F = typename V::F;
+  const uint8_t* panels[kPanels];
   const float* x[kRows];
   F y[kPanels][kRows];
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) panels[i] = p.panels + (panel + i) * float_panel_bytes<V, Element>(p.k);
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
     x[t] = p.x + (r + t) * p.k;
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
-  for (int64_t j = 0; j < p.k; ++j) {
+  const auto add_products = [&](int64_t j) __attribute__((always_inline)) {
     F w[kPanels];
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) w[i] = Element::load(panels[i], j);
@@ -72,50 +84,63 @@ void multiply_float_tile(const PanelMatmulParams& p, const uint8_t* const (&pane
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) y[i][t] = V::fma(w[i], xj, y[i][t]);
     }
+  };
+  int64_t j = 0;
+  if constexpr (AnyFetch::kFetches) {
+    for (; j + kFetchedElements <= p.k; j += kFetchedElements) {
+      fetch.step();
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kFetchedElements; ++i) add_products(j + i);
+    }
   }
-  store_outputs<V>(p, y, panel, step, r);
+  for (; j < p.k; ++j) add_products(j);
+  store_outputs<V>(p, y, panel, r);
 }
 
-template <class V, class Element, int kPanels, int kRows>
-void multiply_float_rest(const PanelMatmulParams& p, const uint8_t* const (&panels)[kPanels], int64_t panel,
-                         int64_t step, int64_t r) {
+// The rows that are left, fewer than kRows + 1, in one tile.
+template <class V, class Element, int kPanels, int kRows, class AnyFetch>
+void multiply_float_rest(const PanelMatmulParams& p, int64_t panel, int64_t r, AnyFetch fetch) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panels, panel, step, r);
-    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panels, panel, step, r);
+    if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panel, r, fetch);
+    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panel, r, fetch);
   }
 }
 
 template <class V, class Element, int kPanels>
-void multiply_float_panels(const PanelMatmulParams& p, int64_t panel, int64_t step = 1) {
-  const uint8_t* panels[kPanels];
-  for (int i = 0; i < kPanels; ++i)
-    panels[i] = p.panels + (panel + i * step) * float_panel_bytes<V, Element>(p.k);
+void multiply_float_panels(const PanelMatmulParams& p, int64_t panel) {
   int64_t r = 0;
-  for (; p.n - r >= V::kFloatTileRows; r += V::kFloatTileRows) {
-    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panels, panel, step, r);
-  }
-  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panels, panel, step, r);
+  for (; p.n - r >= V::kFloatTileRows; r += V::kFloatTileRows)
+    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panel, r, NoFetch());
+  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panel, r, NoFetch());
 }
 
-// Few rows of activations: kFloatStreams panels far apart at a time. Each is read in order, and their sums
-// do not wait for each other.
-constexpr int kFloatStreams = 4;
+// Of few rows of activations, side by side: as many as keep the multipliers busy, since each sum waits for
+// itself, and no more, since each is a stream through memory.
 template <class V, class Element>
-void multiply_float_streams(const PanelMatmulParams& p) {
-  const int64_t step = (p.panel_end - p.panel_begin) / kFloatStreams;
-  for (int64_t panel = p.panel_begin; panel < p.panel_begin + step; ++panel)
-    multiply_float_panels<V, Element, kFloatStreams>(p, panel, step);
-  for (int64_t panel = p.panel_begin + kFloatStreams * step; panel < p.panel_end; ++panel)
-    multiply_float_panels<V, Element, 1>(p, panel);
+constexpr int streamed_float_panels() {
+  constexpr auto kPanels = static_cast<int>(64 / (V::kLanes * sizeof(typename Element::Stored)));
+  return kPanels < 1 ? 1 : kPanels > 4 ? 4 : kPanels;
+}
+
+template <class V, class Element>
+void multiply_float_stream(const PanelMatmulParams& p) {
+  constexpr int kPanels = streamed_float_panels<V, Element>();
+  const int64_t n_panels = p.panel_end - p.panel_begin;
+  TurnFetcher fetcher(p.next, p.next_bytes, n_panels / kPanels + n_panels % kPanels,
+                      (p.k + kFetchedElements - 1) / kFetchedElements);
+  int64_t panel = p.panel_begin;
+  for (; p.panel_end - panel >= kPanels; panel += kPanels)
+    multiply_float_rest<V, Element, kPanels, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
+  for (; panel < p.panel_end; ++panel)
+    multiply_float_rest<V, Element, 1, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
 }
 
 template <class V, class Element>
 void multiply_float(const PanelMatmulParams& p) {
-  if (p.n <= kStreamedRows) return multiply_float_streams<V, Element>(p);
+  if (p.n <= kStreamedRows) return multiply_float_stream<V, Element>(p);
   int64_t panel = p.panel_begin;
-  for (; p.panel_end - panel >= V::kFloatTilePanels; panel += V::kFloatTilePanels) {
+  for (; p.panel_end - panel >= V::kFloatTilePanels; panel += V::kFloatTilePanels)
     multiply_float_panels<V, Element, V::kFloatTilePanels>(p, panel);
-  }
   for (; panel < p.panel_end; ++panel) multiply_float_panels<V, Element, 1>(p, panel);
 }
 

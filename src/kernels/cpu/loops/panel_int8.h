@@ -74,6 +74,18 @@ auto fetcher_of(const PanelMatmulParams& p, int64_t i, int64_t n_panels, int64_t
   }
 }
 
+// Of the thread's next turn, while each panel of this one is multiplied in one tile.
+template <class Format>
+auto fetcher_of_next_turn(const PanelMatmulParams& p) {
+  const int64_t n_tiles = p.panel_end - p.panel_begin;
+  if constexpr (requires { Format::panel(p, 0); }) {
+    const int64_t n_panels = p.next_bytes / Format::upper_bytes(p.k);
+    return Format::template fetcher<TurnFetcher>(p, p.panel_end, n_panels, n_tiles, p.k / kBlock);
+  } else {
+    return TurnFetcher(p.next, p.next_bytes, n_tiles, p.k / kBlock);
+  }
+}
+
 // The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
 template <class V, class Format, int kPanels, int kRows, class Place>
 [[gnu::always_inline]] inline void multiply_group(
@@ -164,7 +176,7 @@ void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], i
       }
     }
   }
-  store_outputs<V>(p, y, panel, 1, r);
+  store_outputs<V>(p, y, panel, r);
 }
 
 // The rows that are left, fewer than kRows + 1, in one tile.
@@ -198,7 +210,7 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
   const int64_t n_tiles = (p.n + V::kTileRows - 1) / V::kTileRows;
   if (n_tiles <= kHurriedTiles) {
     multiply_tiles<V, Format, kPanels, V::kTileRows>(
-        p, panel, first, stride, fetcher_of<StreamsFetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
+        p, panel, first, stride, fetcher_of<PanelsFetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
   } else {
     multiply_tiles<V, Format, kPanels, V::kTileRows>(
         p, panel, first, stride, fetcher_of<Fetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
@@ -208,8 +220,8 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
 // Few rows of activations: one panel after the other, one stream through memory.
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
+  auto fetcher = fetcher_of_next_turn<Format>(p);
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
-    auto fetcher = fetcher_of<StreamsFetcher, Format>(p, panel + 1, p.fetches ? 1 : 0, 1, p.k / kBlock);
     const auto first = panel_at<Format>(p, panel);
     multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, fetcher.next_tile());
   }
