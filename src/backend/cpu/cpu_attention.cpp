@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 
 namespace inferno::backend {
 namespace {
@@ -12,6 +13,8 @@ using kernels::kMaxQueryRows;
 
 // For what chunks leave. Beyond, parts stay whole: that many rows and positions are much work for a part.
 constexpr int64_t kMaxPartialBytes = int64_t{16} << 20;
+// Keys and values below that a cache may keep from one token to the next: nothing to fetch.
+constexpr uint64_t kFetchedBytes = 256 * 1024;
 
 template <class Part>
 kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
@@ -26,10 +29,19 @@ void CpuAttention::run(const AttentionArgs& a) {
       a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks,   a.q.shape[1],         a.scale,
       a.window};
   list_parts(a);
+  const bool is_trial = is_decoding_ && bytes_read_ >= kFetchedBytes;
+  const bool fetches = is_trial && fetches_.takes_second();
+  const auto start = std::chrono::steady_clock::now();
+  const bool in_chunks = parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim);
+  in_chunks ? run_in_chunks(all, fetches) : run_parts(all, fetches);
+  if (is_trial) fetches_.took(std::chrono::steady_clock::now() - start, bytes_read_);
+}
+
+void CpuAttention::run_parts(const AttentionParams& all, bool fetches) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
-  if (n_parts < team_.n_threads() && reserve_partials(a.kv.head_dim)) return run_in_chunks(all);
   team_.run(n_parts, [&](int64_t turn, unsigned) {
     kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(turn)]);
+    own.fetches = fetches;
     kernels::AttentionPart next;
     if (turn + team_.n_threads() < n_parts) {
       next = whole(all, parts_[static_cast<size_t>(turn + team_.n_threads())]);
@@ -41,12 +53,18 @@ void CpuAttention::run(const AttentionArgs& a) {
 
 void CpuAttention::list_parts(const AttentionArgs& a) {
   parts_.clear();
+  bytes_read_ = 0;
+  is_decoding_ = true;
   const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
   for (int64_t s = 0; s < a.batch.n_seqs; ++s) {
     const int64_t n_queries = a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s];
     const int64_t first_position = a.batch.context_lens[s] - n_queries;
     const int64_t rows = n_queries * heads_per_kv_head;
     if (rows == 0) continue;
+    is_decoding_ = is_decoding_ && n_queries == 1;
+    const int64_t n_seen =
+        a.window == 0 ? a.batch.context_lens[s] : std::min<int64_t>(a.window, a.batch.context_lens[s]);
+    bytes_read_ += 2 * row_bytes(a.kv.dtype, static_cast<size_t>(n_seen * a.kv.n_kv_heads * a.kv.head_dim));
     // The last rows first: they see the most.
     for (int64_t begin = (rows - 1) / kMaxQueryRows * kMaxQueryRows; begin >= 0; begin -= kMaxQueryRows) {
       const int64_t end = std::min(rows, begin + kMaxQueryRows);
@@ -87,7 +105,7 @@ CpuAttention::Chunk CpuAttention::chunk_of(int64_t turn) {
 }
 
 // One loop: whoever does the last chunk of a part joins them all.
-void CpuAttention::run_in_chunks(const AttentionParams& all) {
+void CpuAttention::run_in_chunks(const AttentionParams& all, bool fetches) {
   const auto alone = [&](const Chunk& chunk) {
     kernels::AttentionPart own = whole(all, chunk.part);
     own.partial = chunk.partials + chunk.i * (own.row_end - own.row_begin) * (all.kv.head_dim + 2);
@@ -99,6 +117,7 @@ void CpuAttention::run_in_chunks(const AttentionParams& all) {
   team_.run(n_turns, [&](int64_t turn, unsigned) {
     const Chunk chunk = chunk_of(turn);
     kernels::AttentionPart own = alone(chunk);
+    own.fetches = fetches;
     kernels::AttentionPart next;
     if (turn + team_.n_threads() < n_turns) {
       next = alone(chunk_of(turn + team_.n_threads()));

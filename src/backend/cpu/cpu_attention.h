@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "backend/args.h"
+#include "backend/cpu/timed_choice.h"
 #include "backend/cpu_isa.h"
 #include "backend/host_backend.h"
 #include "base/thread_team.h"
@@ -39,15 +40,20 @@ class CpuAttention {
     float* partials;  // the part's
   };
 
+  // Which parts there are, and how many bytes of keys and values they read.
   void list_parts(const AttentionArgs& a);
   bool reserve_partials(int64_t head_dim);
   Chunk chunk_of(int64_t turn);
-  void run_in_chunks(const kernels::AttentionParams& all);
+  void run_parts(const kernels::AttentionParams& all, bool fetches);
+  void run_in_chunks(const kernels::AttentionParams& all, bool fetches);
 
   const CpuKernels& kernels_;
   ThreadTeam& team_;
   HostBackend& memory_;
-  std::vector<Part> parts_;  // of the call under way
+  std::vector<Part> parts_;   // of the call under way
+  uint64_t bytes_read_ = 0;   // likewise
+  bool is_decoding_ = false;  // a query of each sequence
+  TimedChoice fetches_{{"keys and values fetched ahead", 32, 8192}};
   Buffer partials_;
 };
 

@@ -150,6 +150,8 @@ struct AttentionPart {
   int64_t chunk = 0;
   // What this thread is likely to do next, or nullptr: what it begins with may be fetched meanwhile.
   const AttentionPart* next = nullptr;
+  // Whether keys and values of few rows are fetched ahead, or what comes is left to the processor to foresee.
+  bool fetches = false;
 };
 
 }  // namespace inferno::kernels

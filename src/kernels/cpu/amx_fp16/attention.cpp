@@ -14,7 +14,7 @@
 #include "kernels/cpu/amx/tiles.h"
 #include "kernels/cpu/amx_fp16/functions.h"
 #include "kernels/cpu/avx512/vector.h"
-#include "kernels/cpu/loops/fetcher.h"
+#include "kernels/cpu/loops/tile_fetcher.h"
 
 namespace inferno::kernels::amx_fp16 {
 namespace {
@@ -82,42 +82,6 @@ const uint16_t* values_of(const Head& head, int64_t position) {
   const auto* values = reinterpret_cast<const uint16_t*>(head.value_tile(position));
   return values + position % kKeyTile<V> * head.head_dim;
 }
-
-// Brings keys or values into the second-level cache while others are multiplied: as streams side by side, as
-// ../loops/fetcher.h does.
-class TileFetcher {
- public:
-  // Of one chunk at most.
-  void add(const uint16_t* tiles, int64_t bytes) {
-    const auto* at = reinterpret_cast<const uint8_t*>(tiles);
-    for (int64_t piece = 0; piece < bytes; piece += kPieceBytes) pieces_[n_pieces_++] = at + piece;
-  }
-  // From here on all of it in n_steps steps.
-  void begin(int64_t n_steps) {
-    stream_ = (n_pieces_ + kStreamsOfPanels - 1) / kStreamsOfPanels;
-    lines_ = stream_ * kPieceLines;
-    pace_ = (lines_ + n_steps - 1) / n_steps;
-  }
-  [[gnu::always_inline]] void step() {
-    due_ = due_ + pace_ < lines_ ? due_ + pace_ : lines_;
-    for (; done_ < due_; ++done_) {
-      for (int64_t piece = done_ / kPieceLines; piece < n_pieces_; piece += stream_)
-        __builtin_prefetch(pieces_[piece] + done_ % kPieceLines * kTileLine, 0, 2);
-    }
-  }
-
- private:
-  static constexpr int64_t kPieceLines = 32;
-  static constexpr int64_t kPieceBytes = kPieceLines * kTileLine;
-
-  const uint8_t* pieces_[kAttentionChunk * kMaxHeadDim * sizeof(uint16_t) / kPieceBytes];
-  int64_t n_pieces_ = 0;
-  int64_t stream_ = 0;  // pieces of each
-  int64_t lines_ = 0;   // of each stream
-  int64_t pace_ = 0;    // lines at a step
-  int64_t due_ = 0;
-  int64_t done_ = 0;
-};
 
 // One part of attention, as long as it lasts.
 struct Work {

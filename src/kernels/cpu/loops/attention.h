@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/query_rows.h"
+#include "kernels/cpu/loops/tile_fetcher.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
@@ -46,9 +48,9 @@ CachedHead<V, Cache> cached_head(const AttentionPart& p) {
 }
 
 // Scores of kRows rows against the tile of positions from `position` on.
-template <class V, class Cache, int kRows>
+template <class V, class Cache, int kRows, class AnyFetcher>
 void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t position, typename V::F scale,
-                float* scores) {
+                float* scores, AnyFetcher& fetcher) {
   using F = typename V::F;
   constexpr int kVectors = V::kScoreVectors;
   const uint8_t* k = head.key_tile(position);
@@ -64,6 +66,7 @@ void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t 
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k + block, v * V::kLanes);
     for (int64_t i = 0; i < Cache::kBlockDims; ++i) {
+      fetcher.step();
       F keys[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(k + block, i, v * V::kLanes, scales[v]);
@@ -86,9 +89,10 @@ void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t 
 
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
 // lanes.
-template <class V, class Cache, int kRows, int kVectors>
+template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
 void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cache>& head,
-                const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n) {
+                const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n,
+                AnyFetcher& fetcher) {
   using F = typename V::F;
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
@@ -101,6 +105,7 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cach
     const int64_t first = tile < begin ? begin : tile;
     const int64_t last = tile + kKeyTile<V> < end ? tile + kKeyTile<V> : end;
     for (int64_t i = first; i < last; ++i) {
+      fetcher.step();
       F x[kVectors];
       Cache::values(values + (i - tile) * head.row_bytes, d, n, x);
 #pragma GCC unroll 8
@@ -125,56 +130,108 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cach
 }
 
 // For dimensions from d on, as long as there are kVectors vectors of them; returns the next.
-template <class V, class Cache, int kRows, int kVectors>
+template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
 int64_t add_all_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cache>& head,
-                       const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d) {
+                       const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d,
+                       AnyFetcher& fetcher) {
   for (; head.head_dim - d >= kVectors * V::kLanes; d += kVectors * V::kLanes) {
-    add_values<V, Cache, kRows, kVectors>(rows, mixes, head, weights, chunk, begin, end, d, V::kLanes);
+    add_values<V, Cache, kRows, kVectors>(rows, mixes, head, weights, chunk, begin, end, d, V::kLanes,
+                                          fetcher);
   }
   return d;
 }
 
-template <class V, class Cache, int kRows>
-void attend_tile(QueryRow* rows, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
-  const auto [begin, end] = seen_of_chunk(rows, kRows, chunk);
+// What a part reads: first a chunk's keys, then its values, then the next chunk's keys, or those of the part
+// that the thread does next.
+template <class V, class Cache>
+struct WhatIsRead {
+  using Head = CachedHead<V, Cache>;
+
+  static void add_keys(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
+    for (int64_t i = seen.begin / kKeyTile<V> * kKeyTile<V>; i < seen.end; i += kKeyTile<V>)
+      fetcher.add(head.key_tile(chunk + i), kKeyTile<V> * head.row_bytes);
+  }
+  static void add_values(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
+    for (int64_t tile = seen.begin / kKeyTile<V> * kKeyTile<V>; tile < seen.end; tile += kKeyTile<V>) {
+      const int64_t first = tile < seen.begin ? seen.begin : tile;
+      const int64_t last = tile + kKeyTile<V> < seen.end ? tile + kKeyTile<V> : seen.end;
+      fetcher.add(head.value_tile(chunk + tile) + (first - tile) * head.row_bytes,
+                  (last - first) * head.row_bytes);
+    }
+  }
+  static void add_next_keys(TileFetcher& fetcher, const AttentionPart& p, const QueryRow* rows, int64_t n,
+                            const Head& head, int64_t chunk) {
+    const int64_t next_chunk = chunk + kAttentionChunk;
+    if (p.partial == nullptr && next_chunk < rows[n - 1].end)
+      return add_keys(fetcher, head, next_chunk, seen_of_chunk(rows, n, next_chunk));
+    if (p.next == nullptr) return;
+    QueryRow next_rows[kMaxQueryRows];
+    const int64_t n_next = query_rows(*p.next, next_rows);
+    const int64_t first = p.next->partial == nullptr ? next_rows[0].begin / kAttentionChunk : p.next->chunk;
+    add_keys(fetcher, cached_head<V, Cache>(*p.next), first * kAttentionChunk,
+             seen_of_chunk(next_rows, n_next, first * kAttentionChunk));
+  }
+};
+
+// kFetches: these rows are all of the part, and keys and values come from memory.
+template <class V, class Cache, int kRows, bool kFetches>
+void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cache>& head, int64_t chunk) {
+  using TilesFetcher = std::conditional_t<kFetches, TileFetcher, NoTileFetcher>;
+  const Seen seen = seen_of_chunk(rows, kRows, chunk);
+  const auto [begin, end] = seen;
   if (begin >= end) return;
   static_assert(kAttentionChunk % kKeyTile<V> == 0);
   const int64_t first_tile = begin / kKeyTile<V> * kKeyTile<V>;
   const int64_t tiles_end = (end + kKeyTile<V> - 1) / kKeyTile<V> * kKeyTile<V>;
   alignas(64) float scores[kRows * kAttentionChunk];
+  TilesFetcher values;
+  if constexpr (kFetches) {
+    WhatIsRead<V, Cache>::add_values(values, head, chunk, seen);
+    values.begin((tiles_end - first_tile) / kKeyTile<V> * head.head_dim);
+  }
   for (int64_t i = first_tile; i < tiles_end; i += kKeyTile<V>)
-    score_tile<V, Cache, kRows>(rows, head, chunk + i, V::set(scale), scores + i);
+    score_tile<V, Cache, kRows>(rows, head, chunk + i, V::set(p.all.scale), scores + i, values);
   Mix mixes[kRows];
   for (int t = 0; t < kRows; ++t)
     mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
+  TilesFetcher next_keys;
+  if constexpr (kFetches) {
+    WhatIsRead<V, Cache>::add_next_keys(next_keys, p, rows, kRows, head, chunk);
+    next_keys.begin(end - begin);
+  }
   // Of one or two rows there is room for the sums of twice as many dimensions: fewer passes over the values.
   int64_t d = 0;
   if constexpr (kRows <= 2) {
-    d = add_all_values<V, Cache, kRows, 2 * V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end,
-                                                              d);
+    d = add_all_values<V, Cache, kRows, 2 * V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d,
+                                                              next_keys);
   }
-  d = add_all_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d);
+  d = add_all_values<V, Cache, kRows, V::kScoreVectors>(rows, mixes, head, scores, chunk, begin, end, d,
+                                                        next_keys);
   for (; d < head.head_dim; d += V::kLanes) {
     const int64_t n = head.head_dim - d < V::kLanes ? head.head_dim - d : V::kLanes;
-    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n);
+    add_values<V, Cache, kRows, 1>(rows, mixes, head, scores, chunk, begin, end, d, n, next_keys);
   }
 }
 
-template <class V, class Cache, int kRows>
-void attend_rest(QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
+// n rows, up to kRows.
+template <class V, class Cache, int kRows, bool kFetches>
+void attend_rest(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
+                 int64_t chunk) {
   if constexpr (kRows > 0) {
-    if (n == kRows) return attend_tile<V, Cache, kRows>(rows, head, scale, chunk);
-    attend_rest<V, Cache, kRows - 1>(rows, n, head, scale, chunk);
+    if (n == kRows) return attend_tile<V, Cache, kRows, kFetches>(p, rows, head, chunk);
+    attend_rest<V, Cache, kRows - 1, kFetches>(p, rows, n, head, chunk);
   }
 }
 
 template <class V, class Cache>
-void attend_chunk(QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head, float scale, int64_t chunk) {
+void attend_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
+                  int64_t chunk) {
+  if (p.fetches && n <= V::kScoreRows)
+    return attend_rest<V, Cache, V::kScoreRows, true>(p, rows, n, head, chunk);
   int64_t i = 0;
-  for (; n - i >= V::kScoreRows; i += V::kScoreRows) {
-    attend_tile<V, Cache, V::kScoreRows>(rows + i, head, scale, chunk);
-  }
-  attend_rest<V, Cache, V::kScoreRows - 1>(rows + i, n - i, head, scale, chunk);
+  for (; n - i >= V::kScoreRows; i += V::kScoreRows)
+    attend_tile<V, Cache, V::kScoreRows, false>(p, rows + i, head, chunk);
+  attend_rest<V, Cache, V::kScoreRows - 1, false>(p, rows + i, n - i, head, chunk);
 }
 
 template <class V, class Cache>
@@ -182,8 +239,7 @@ void attend(const AttentionPart& p) {
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
   const auto head = cached_head<V, Cache>(p);
-  attend_chunks(p, rows, n,
-                [&](int64_t chunk) { attend_chunk<V, Cache>(rows, n, head, p.all.scale, chunk); });
+  attend_chunks(p, rows, n, [&](int64_t chunk) { attend_chunk<V, Cache>(p, rows, n, head, chunk); });
 }
 
 template <class V>

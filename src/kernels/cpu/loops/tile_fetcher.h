@@ -1,0 +1,55 @@
+// TileFetcher: brings keys or values into the second-level cache while others are multiplied, as several
+// streams side by side (fetcher.h).
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/loops/fetcher.h"
+
+namespace inferno::kernels {
+namespace {
+
+class TileFetcher {
+ public:
+  // Up to kMostPieces pieces in all: more is left to the processor to foresee.
+  void add(const void* at, int64_t bytes) {
+    const auto* first = static_cast<const uint8_t*>(at);
+    for (int64_t piece = 0; piece < bytes && n_pieces_ < kMostPieces; piece += kPieceLines * kLine)
+      pieces_[n_pieces_++] = first + piece;
+  }
+  // From here on all of it in n_steps steps.
+  void begin(int64_t n_steps) {
+    stream_ = (n_pieces_ + kStreamsOfTurn - 1) / kStreamsOfTurn;
+    end_ = stream_ * kPieceLines * kParts;
+    pace_ = (end_ + n_steps - 1) / n_steps;
+  }
+  [[gnu::always_inline]] void step() {
+    due_ = due_ + pace_ < end_ ? due_ + pace_ : end_;
+    for (; done_ * kParts < due_; ++done_) {
+      for (int64_t piece = done_ / kPieceLines; piece < n_pieces_; piece += stream_)
+        __builtin_prefetch(pieces_[piece] + done_ % kPieceLines * kLine, 0, 2);
+    }
+  }
+
+ private:
+  static constexpr int64_t kLine = 64;
+  static constexpr int64_t kPieceLines = 32;
+  static constexpr int64_t kMostPieces = 256;
+  static constexpr int64_t kParts = 256;  // of a line: a step's share of one
+
+  const uint8_t* pieces_[kMostPieces];
+  int64_t n_pieces_ = 0;
+  int64_t stream_ = 0;  // pieces of each
+  int64_t end_ = 0;     // of each stream, in parts of lines, as are
+  int64_t pace_ = 0;
+  int64_t due_ = 0;
+  int64_t done_ = 0;  // lines of each stream
+};
+
+// Where nothing is fetched.
+struct NoTileFetcher {
+  void step() {}
+};
+
+}  // namespace
+}  // namespace inferno::kernels
