@@ -66,6 +66,7 @@ class Arena {
           .dtype = dtype, .n_dims = 2, .shape = {rows, cols}, .data = host_.back().data() + i * bytes};
       loaded.push_back(*backend_->load_weight(t, use));
     }
+    backend_->settle(std::chrono::seconds(10));
     return loaded;
   }
 

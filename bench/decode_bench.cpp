@@ -30,6 +30,7 @@ model::LoadedModel& model_of(const WeightType& type) {
     auto opened = model::load_from_gguf_path(spec, *backend::create_backend("auto"));
     if (!opened) throw std::runtime_error(opened.error().message);
     loaded = std::make_unique<model::LoadedModel>(std::move(*opened));
+    loaded->model->backend().settle(std::chrono::seconds(10));
     loaded_spec = spec;
   }
   return *loaded;

@@ -27,6 +27,9 @@ using kernels::PeakLoop;
 
 constexpr std::chrono::microseconds kWindow{300};
 constexpr uint64_t kReadBytes = uint64_t{256} << 20;
+// How far ahead of the reading is asked for: what is best is a matter of the processor's prefetchers. An odd
+// number of lines, or a page.
+constexpr int64_t kReadAhead[] = {1088, 4096};
 
 // Memory for the read loop: a part per thread, first touched by it.
 class ReadMemory {
@@ -100,13 +103,18 @@ Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work&
   return Rate{amount / windows.shortest, amount / windows.median};
 }
 
-// GB/s of n threads.
+// GB/s of n threads, by the way of reading that is the fastest here.
 Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
                           Ceilings& ceilings) {
   const double gigabytes = 1e-9 * static_cast<double>(n * ReadMemory::kSlice);
-  return time_rate(ceilings, cpus.first(n), gigabytes, [&](size_t thread, int window) {
-    kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice);
-  });
+  Rate fastest;
+  for (const int64_t ahead : kReadAhead) {
+    TRY_ASSIGN(const Rate read, time_rate(ceilings, cpus.first(n), gigabytes, [&](size_t thread, int window) {
+                 kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice, ahead);
+               }));
+    if (read.best > fastest.best) fastest = read;
+  }
+  return fastest;
 }
 
 // Nothing where there is too little memory to tell it from the caches.

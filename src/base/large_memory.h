@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -25,6 +26,9 @@ class LargeMemory {
   // 64-byte aligned, zero; lives as long as any piece of its mapping does. Pages are made on all threads of
   // the team. kResource when the system refuses.
   Result<std::shared_ptr<void>> alloc(size_t bytes, ThreadTeam& team);
+
+  // Moves into huge pages at once what would be moved later, for up to so long.
+  void settle(std::chrono::milliseconds most) { mover_.hurry(most); }
 
  private:
   struct Mapping;

@@ -72,6 +72,14 @@ void PageMover::add(std::weak_ptr<const void> owner, void* page) {
   }
 }
 
+void PageMover::hurry(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  ++n_hurrying_;
+  changed_.notify_all();
+  changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_moving_; });
+  --n_hurrying_;
+}
+
 size_t PageMover::n_moved() const {
   const std::lock_guard lock(mutex_);
   return n_moved_;
@@ -109,6 +117,7 @@ void PageMover::run() try {
   if (!is_possible) {
     is_useless_ = true;
     pages_.clear();
+    changed_.notify_all();
     return;
   }
   while (!stopping_) {
@@ -116,7 +125,7 @@ void PageMover::run() try {
       changed_.wait(lock);
       continue;
     }
-    if (Clock::now() < begin_) {
+    if (n_hurrying_ == 0 && Clock::now() < begin_) {
       changed_.wait_until(lock, begin_);
       continue;
     }
@@ -137,7 +146,8 @@ void PageMover::run() try {
       log::event(log::Level::kDebug, "inferno", "memory moved into huge pages", {{"pages", n_moved}});
       lock.lock();
     }
-    changed_.wait_for(lock, took * pace_.rest, [this] { return stopping_; });
+    changed_.notify_all();
+    changed_.wait_for(lock, took * pace_.rest, [this] { return stopping_ || n_hurrying_ != 0; });
   }
 } catch (const std::exception&) {  // no memory to go on with: pages stay small
 }

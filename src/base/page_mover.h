@@ -40,6 +40,9 @@ class PageMover {
   // A huge page's room, from its border on, for as long as its owner lives. From any thread.
   void add(std::weak_ptr<const void> owner, void* page);
 
+  // Moves what is left at once and waits for it, up to so long; then goes on at its pace.
+  void hurry(std::chrono::milliseconds most);
+
   // Pages that lie in one piece by now, and those that are not dealt with yet.
   size_t n_moved() const;
   size_t n_left() const;
@@ -62,6 +65,7 @@ class PageMover {
   std::deque<Page> pages_;
   std::chrono::steady_clock::time_point begin_;  // not before
   size_t n_moved_ = 0;
+  int n_hurrying_ = 0;       // calls of hurry()
   bool is_moving_ = false;   // a page that is not among pages_
   bool is_useless_ = false;  // the system cannot
   bool stopping_ = false;

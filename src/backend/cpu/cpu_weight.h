@@ -32,8 +32,9 @@ inline const CpuMatrix& matrix_of(const Weight& weight) {
   return *static_cast<const CpuMatrix*>(weight.data.get());
 }
 
-// A turn of a product takes a multiple of so many panels, at least as many as any ISA multiplies at once.
-constexpr int64_t kPanelTile = 4;
+// A turn of a product takes a multiple of so many rows of weights: whole panels of any ISA, and whole groups
+// of CpuKernels::logit_group.
+constexpr int64_t kTurnRows = 16;
 
 // Where a matrix's panels may lie already, or are noted for the next run.
 struct CachedAs {

@@ -222,7 +222,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
   const kernels::PanelMatmul& kernel = is_copy ? kernels.matmul[static_cast<size_t>(kCoarse)]
                                                : kernels.planes[static_cast<size_t>(head.dtype)].upper;
   const int64_t group_rows = kernels.logit_group;
-  CHECK(group_rows % packed.kernel.rows == 0 && kernel.rows % group_rows == 0,
+  CHECK(group_rows % packed.kernel.rows == 0 && kTurnRows % group_rows == 0,
         "panels of {} and {} rows, groups of {}", packed.kernel.rows, kernel.rows, group_rows);
   const uint64_t bytes = head_screen_bytes(head, kernels, kind);
   const uint64_t panel_bytes = is_copy ? sizes_of(head, kernels).panel_bytes : 0;

@@ -12,6 +12,8 @@ namespace reference = kernels::reference;
 constexpr uint64_t kFetchedBytes = 256 * 1024;
 // Turns for each thread in a product of many rows: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
+// … and of a multiple of so many panels, at least as many as any ISA multiplies at once.
+constexpr int64_t kPanelTile = 4;
 // Where there are no panels, so many rows stand for one.
 constexpr int64_t kReferenceRows = 16;
 
@@ -30,18 +32,6 @@ void multiply_by_reference(const Product& p, const Activations& x, int64_t begin
 
 }  // namespace
 
-MatrixProducts::Ramp::Ramp(int64_t n, int64_t most, bool begins_loop, bool ends_loop) {
-  int64_t n_doublings = 0;
-  while ((int64_t{1} << n_doublings) < most) ++n_doublings;
-  first_ = {most, begins_loop ? n_doublings : 0};
-  last_ = {most, ends_loop ? n_doublings : 0};
-  // Turn by turn, the edge that has come less far.
-  int64_t n_last = 0;
-  while (first_.panels(n_first_) + last_.panels(n_last) < n)
-    ++(first_.panels(n_first_) <= last_.panels(n_last) ? n_first_ : n_last);
-  n_turns_ = n_first_ + n_last;
-}
-
 MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads)
     : products_(products), n_threads_(n_threads), few_rows_(n_rows <= kernels::kStreamedRows) {
   int64_t count = 0;
@@ -49,10 +39,11 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     const Weight& w = *products[i].w;
     const int64_t n_panels = panels_of(w);
     if (few_rows_) {
-      const int64_t bytes = std::max<int64_t>(1, panels_at(w, 0, 1).bytes);
-      ramps_[i] =
-          Ramp((n_panels + n_threads - 1) / n_threads, std::max<int64_t>(1, kernels::kFetchedBytes / bytes),
-               i == 0, i + 1 == products.size());
+      unit_panels_[i] = std::max<int64_t>(1, kTurnRows / rows_of_panel(w));
+      n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
+      const int64_t bytes = std::max<int64_t>(1, panels_at(w, 0, unit_panels_[i]).bytes);
+      const int64_t most = std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
+      ramps_[i] = TurnRamp((n_units_[i] + n_threads - 1) / n_threads, most, i == 0, i + 1 == products.size());
       count += n_threads * ramps_[i].n_turns();
     } else {
       const int64_t wanted = n_panels / (n_threads * kTurnsPerThread);
@@ -71,9 +62,10 @@ MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
   const int64_t thread = (turn - first) % n_threads_;
   const int64_t own_turn = (turn - first) / n_threads_;
   if (few_rows_) {
-    const int64_t begin = n_panels * thread / n_threads_;
-    const int64_t n = n_panels * (thread + 1) / n_threads_ - begin;
-    return {i, begin + ramps_[i].begin(own_turn, n), begin + ramps_[i].begin(own_turn + 1, n)};
+    const int64_t begin = n_units_[i] * thread / n_threads_;
+    const int64_t n = n_units_[i] * (thread + 1) / n_threads_ - begin;
+    const auto panel_of = [&](int64_t unit) { return std::min(n_panels, (begin + unit) * unit_panels_[i]); };
+    return {i, panel_of(ramps_[i].begin(own_turn, n)), panel_of(ramps_[i].begin(own_turn + 1, n))};
   }
   const int64_t n_turns = ends_[i] - first;
   const int64_t part = thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + own_turn;

@@ -10,6 +10,7 @@
 #include "backend/cpu/activation_buffer.h"
 #include "backend/cpu/cpu_weight.h"
 #include "backend/cpu/timed_choice.h"
+#include "backend/cpu/turn_ramp.h"
 #include "backend/host_backend.h"
 #include "base/thread_team.h"
 #include "kernels/cpu/params.h"
@@ -84,39 +85,6 @@ class MatrixProducts {
     int64_t begin, end;
   };
 
-  // How a thread goes through the panels of a product where rows of activations are few: `most` at a turn.
-  // But a loop begins with one panel, then twice as many at each turn, since what it begins with nobody has
-  // fetched; and ends with fewer and fewer, since others wait for the last turn.
-  class Ramp {
-   public:
-    Ramp() = default;
-    // Of threads with up to n panels.
-    Ramp(int64_t n, int64_t most, bool begins_loop, bool ends_loop);
-
-    int64_t n_turns() const { return n_turns_; }
-    // Where turn i of a thread with n panels, or with one less, begins. There may be empty ones.
-    int64_t begin(int64_t i, int64_t n) const {
-      const int64_t forward = std::min(first_.panels(std::min(i, n_first_)), n);
-      return i <= n_first_ ? forward : std::max(forward, n - last_.panels(n_turns_ - i));
-    }
-
-   private:
-    // Turns from an edge on, of which so many are of fewer panels.
-    struct Edge {
-      int64_t most = 1;
-      int64_t n_doublings = 0;
-
-      int64_t panels(int64_t turns) const {
-        const int64_t doubled = std::min(turns, n_doublings);
-        return (int64_t{1} << doubled) - 1 + (turns - doubled) * most;
-      }
-    };
-
-    Edge first_, last_;
-    int64_t n_first_ = 0;  // turns that are counted from the beginning on
-    int64_t n_turns_ = 0;
-  };
-
   // What a loop is cut into. The turns of each product follow those of the one before; a thread, which takes
   // every n_threads-th turn, goes through neighbouring panels of each, one stream through memory.
   class Turns {
@@ -136,7 +104,9 @@ class MatrixProducts {
     bool few_rows_;
     std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
     std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
-    std::array<Ramp, kMaxProducts> ramps_;           // where they are few
+    // Where they are few, units of kTurnRows or of a panel.
+    std::array<int64_t, kMaxProducts> unit_panels_ = {}, n_units_ = {};
+    std::array<TurnRamp, kMaxProducts> ramps_;
   };
 
   // Whether products that are bound by reading their weights (kernels::kStreamedRows) ask for them ahead.

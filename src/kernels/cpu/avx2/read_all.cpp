@@ -8,12 +8,10 @@ namespace {
 
 constexpr int64_t kLines = 8;  // in a turn, each with its sum
 constexpr int64_t kStep = kLines * 64;
-// Asked for so far ahead, into the second-level cache: across the pages where a prefetcher ends.
-constexpr int64_t kAhead = 4096;
 
 }  // namespace
 
-uint64_t read_all(const void* data, int64_t bytes) {
+uint64_t read_all(const void* data, int64_t bytes, int64_t ahead) {
   const auto* at = static_cast<const uint8_t*>(data);
   const auto load = [](const uint8_t* from) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
@@ -23,7 +21,7 @@ uint64_t read_all(const void* data, int64_t bytes) {
   for (; bytes >= kStep; at += kStep, bytes -= kStep) {
     for (int64_t i = 0; i < kLines; ++i) {
       const uint8_t* line = at + i * 64;
-      _mm_prefetch(reinterpret_cast<const char*>(line) + kAhead, _MM_HINT_T1);
+      _mm_prefetch(reinterpret_cast<const char*>(line) + ahead, _MM_HINT_T1);
       sums[i] = _mm256_add_epi64(sums[i], _mm256_add_epi64(load(line), load(line + 32)));
     }
   }

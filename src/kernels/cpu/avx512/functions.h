@@ -8,7 +8,7 @@
 namespace inferno::kernels::avx512 {
 
 void set_float_ops(CpuKernels* table);
-uint64_t read_all(const void* data, int64_t bytes);
+uint64_t read_all(const void* data, int64_t bytes, int64_t ahead);
 
 constexpr int64_t kSums = 16;  // accumulators of a peak loop, half of the registers
 int64_t fp32_loop(int64_t rounds);

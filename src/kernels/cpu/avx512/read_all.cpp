@@ -8,18 +8,16 @@ namespace {
 
 constexpr int64_t kVectors = 8;  // in a turn, each with its sum
 constexpr int64_t kStep = kVectors * 64;
-// Asked for so far ahead, into the second-level cache: across the pages where a prefetcher ends.
-constexpr int64_t kAhead = 4096;
 
 }  // namespace
 
-uint64_t read_all(const void* data, int64_t bytes) {
+uint64_t read_all(const void* data, int64_t bytes, int64_t ahead) {
   const auto* at = static_cast<const uint8_t*>(data);
   __m512i sums[kVectors];
   for (__m512i& sum : sums) sum = _mm512_setzero_si512();
   for (; bytes >= kStep; at += kStep, bytes -= kStep) {
     for (int64_t i = 0; i < kVectors; ++i) {
-      _mm_prefetch(at + i * 64 + kAhead, _MM_HINT_T1);
+      _mm_prefetch(at + i * 64 + ahead, _MM_HINT_T1);
       sums[i] = _mm512_add_epi64(sums[i], _mm512_loadu_si512(at + i * 64));
     }
   }

@@ -41,7 +41,7 @@ CpuKernels table(CpuKernels base) {
   set_float_ops(&base);
   set_simple_quants(&base);
   set_k_quants(&base);
-  base.read_all = reference::read_all;
+  base.read_all = [](const void* data, int64_t bytes, int64_t) { return reference::read_all(data, bytes); };
   base.fp32 = {kSums * kLanes, fp32_loop};
   base.add_chain = add_chain;
   return base;

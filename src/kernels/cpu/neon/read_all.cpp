@@ -11,7 +11,7 @@ constexpr int64_t kStep = 64;    // bytes of each in a turn
 
 }  // namespace
 
-uint64_t read_all(const void* data, int64_t bytes) {
+uint64_t read_all(const void* data, int64_t bytes, int64_t) {
   const auto* at = static_cast<const uint8_t*>(data);
   const int64_t stream = bytes / (kStreams * kStep) * kStep;
   uint64x2_t sums[kStreams][4];
