@@ -37,14 +37,17 @@ PanelMatmul packed_panels() {
 // both (Q8_0, one row), and nobody has timed NEON.
 template <class V, class Whole>
 PlanesMatmul panels_in_planes() {
-  if constexpr (V::kLargestOffset < 128) return {};
-  using Product = PackedProduct<V, Whole>;
-  using Upper = typename Whole::Upper;
-  using UpperProduct = PackedProduct<V, Upper>;
-  return {
-      {V::kLanes, XForm::kInt8, Whole::panel_bytes, Product::scratch_bytes, Whole::pack, Product::multiply},
-      {V::kLanes, XForm::kInt8, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
-       UpperProduct::multiply}};
+  if constexpr (V::kLargestOffset >= 128) {
+    using Product = PackedProduct<V, Whole>;
+    using Upper = typename Whole::Upper;
+    using UpperProduct = PackedProduct<V, Upper>;
+    return {
+        {V::kLanes, XForm::kInt8, Whole::panel_bytes, Product::scratch_bytes, Whole::pack, Product::multiply},
+        {V::kLanes, XForm::kInt8, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
+         UpperProduct::multiply}};
+  } else {
+    return {};
+  }
 }
 
 template <class V>
