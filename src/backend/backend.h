@@ -89,8 +89,8 @@ class Backend {
   // data may go for now, but the data must stay there to be read.
   virtual bool copies_weights() const { return false; }
   // Does at once, for up to so long, what it would do beside the work that follows: weights are moved into
-  // huge pages. For whoever times that work, or has nothing else to do.
-  virtual void settle(std::chrono::milliseconds) {}
+  // huge pages. For whoever times that work, or has nothing else to do. Returns whether that was all.
+  virtual bool settle(std::chrono::milliseconds) { return true; }
   // A block of a KV cache holds a multiple of as many positions; their layout in it is the backend's own.
   virtual int64_t kv_block_multiple() const { return 1; }
 

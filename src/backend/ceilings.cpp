@@ -108,12 +108,17 @@ Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, C
                           Ceilings& ceilings) {
   const double gigabytes = 1e-9 * static_cast<double>(n * ReadMemory::kSlice);
   Rate fastest;
+  double steadiness = 1;
   for (const int64_t ahead : kReadAhead) {
-    TRY_ASSIGN(const Rate read, time_rate(ceilings, cpus.first(n), gigabytes, [&](size_t thread, int window) {
+    Ceilings own;  // notes how steady this way's windows were
+    TRY_ASSIGN(const Rate read, time_rate(own, cpus.first(n), gigabytes, [&](size_t thread, int window) {
                  kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice, ahead);
                }));
-    if (read.best > fastest.best) fastest = read;
+    if (read.best <= fastest.best) continue;
+    fastest = read;
+    steadiness = own.steadiness;
   }
+  ceilings.steadiness = std::min(ceilings.steadiness, steadiness);
   return fastest;
 }
 

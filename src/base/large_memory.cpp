@@ -93,7 +93,9 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t beg
   const bool is_movable = !is_interleaved(mapping->begin + begin);
   team.run(n_pages, [&](int64_t page, unsigned) {
     std::byte* at = mapping->begin + begin + static_cast<size_t>(page) * kHugePage;
-    const bool is_huge = slow_huge_pages_ < kSlowPages || slow_small_pages_ >= kSlowPages;
+    const bool small_are_slow = slow_small_pages_ >= kSlowPages && 2 * slow_small_pages_ >= small_pages_;
+    const bool is_huge = slow_huge_pages_ < kSlowPages || small_are_slow;
+    if (!is_huge) ++small_pages_;
     ::madvise(at, kHugePage, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
     if (!is_huge && is_movable) mover_.add(mapping, at);
     const auto start = Clock::now();

@@ -27,8 +27,8 @@ class LargeMemory {
   // the team. kResource when the system refuses.
   Result<std::shared_ptr<void>> alloc(size_t bytes, ThreadTeam& team);
 
-  // Moves into huge pages at once what would be moved later, for up to so long.
-  void settle(std::chrono::milliseconds most) { mover_.hurry(most); }
+  // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
+  bool settle(std::chrono::milliseconds most) { return mover_.hurry(most); }
 
  private:
   struct Mapping;
@@ -40,8 +40,9 @@ class LargeMemory {
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there
-  // Small pages are taken while huge ones are slow and they are not.
-  std::atomic<int> slow_huge_pages_ = 0, slow_small_pages_ = 0;  // a small one: all in the room of a huge one
+  // Small pages are taken while huge ones are slow and most of them are not.
+  std::atomic<int> slow_huge_pages_ = 0, slow_small_pages_ = 0,
+                   small_pages_ = 0;  // a small one: all in the room of a huge one
   PageMover mover_;
 };
 

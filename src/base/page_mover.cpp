@@ -65,19 +65,24 @@ void PageMover::add(std::weak_ptr<const void> owner, void* page) {
     pages_.push_back({std::move(owner), page, false});
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     if (pages_.size() == 1) changed_.notify_all();
-  } catch (const std::bad_alloc&) {
-  } catch (const std::system_error&) {
-    is_useless_ = true;
-    pages_.clear();
+  } catch (const std::exception&) {
+    if (!thread_.joinable()) give_up();
   }
 }
 
-void PageMover::hurry(std::chrono::milliseconds most) {
+bool PageMover::hurry(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
   ++n_hurrying_;
   changed_.notify_all();
-  changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_moving_; });
+  const bool is_done = changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_moving_; });
   --n_hurrying_;
+  return is_done;
+}
+
+void PageMover::give_up() {
+  is_useless_ = true;
+  pages_.clear();
+  changed_.notify_all();
 }
 
 size_t PageMover::n_moved() const {
@@ -97,10 +102,7 @@ void PageMover::settle(Page page, int error) {
     pages_.push_back(std::move(page));
   }
   // Of a single page it may mean something else.
-  if (error == EINVAL && n_moved_ == 0) {
-    is_useless_ = true;
-    pages_.clear();
-  }
+  if (error == EINVAL && n_moved_ == 0) give_up();
 }
 
 void PageMover::run() try {
@@ -115,9 +117,7 @@ void PageMover::run() try {
   const bool is_possible = has_huge_pages();
   std::unique_lock lock(mutex_);
   if (!is_possible) {
-    is_useless_ = true;
-    pages_.clear();
-    changed_.notify_all();
+    give_up();
     return;
   }
   while (!stopping_) {
@@ -150,6 +150,9 @@ void PageMover::run() try {
     changed_.wait_for(lock, took * pace_.rest, [this] { return stopping_ || n_hurrying_ != 0; });
   }
 } catch (const std::exception&) {  // no memory to go on with: pages stay small
+  const std::lock_guard lock(mutex_);
+  is_moving_ = false;
+  give_up();
 }
 
 }  // namespace inferno

@@ -40,8 +40,9 @@ class PageMover {
   // A huge page's room, from its border on, for as long as its owner lives. From any thread.
   void add(std::weak_ptr<const void> owner, void* page);
 
-  // Moves what is left at once and waits for it, up to so long; then goes on at its pace.
-  void hurry(std::chrono::milliseconds most);
+  // Moves what is left at once and waits for it, up to so long; then goes on at its pace. Returns whether
+  // nothing is left.
+  bool hurry(std::chrono::milliseconds most);
 
   // Pages that lie in one piece by now, and those that are not dealt with yet.
   size_t n_moved() const;
@@ -56,6 +57,7 @@ class PageMover {
 
   void run();
   void settle(Page page, int error);
+  void give_up();  // mutex_ is held
 
   Pace pace_;
   bool has_cpus_ = false;

@@ -12,9 +12,6 @@
 namespace inferno::bench {
 namespace {
 
-// Huge pages pay for themselves with the time that a program runs; a peer has those of the file.
-constexpr std::chrono::seconds kMostSettling{10};
-
 // tok/s of one round.
 struct Speeds {
   double prompt = 0, generation = 0;
@@ -64,6 +61,7 @@ class Comparer {
     comparison.threads = loaded_.model->backend().info().threads;
     std::vector<Speeds> ours, peer;
     Costs costs;
+    runner_.settle();
     // The first round of each warms caches and clocks, and does not count.
     for (int round = 0; round <= options_.rounds; ++round) {
       if (on_round_) on_round_(round, options_.rounds, "inferno");
@@ -100,7 +98,6 @@ class Comparer {
     request.ignore_end = true;
     request.kv_type = options_.kv_type;
     engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
-    loaded_.model->backend().settle(kMostSettling);
     TRY_ASSIGN(const engine::RequestId id, engine.submit(std::move(request), {}, cancel_by(cancelled_)));
     while (engine.has_work()) engine.step();
     Result<engine::Generated> generated = engine.take(id)->generated;

@@ -29,12 +29,9 @@ constexpr double kPlannedShare = 0.97;
 // Of --max-seconds, for measuring ceilings at most: the time is asked for to run.
 constexpr double kCeilingsShare = 0.25;
 
-// Huge pages pay for themselves with the time that a program runs, and so belong to no trial.
-std::chrono::milliseconds settling_time(std::optional<double> max_seconds) {
-  constexpr double kMost_s = 10, kShare = 0.05;
-  const double s = max_seconds ? std::min(kShare * *max_seconds, kMost_s) : kMost_s;
-  return std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<double>(s));
-}
+// For settling, and of --max-seconds at most.
+constexpr double kSettling_s = 10;
+constexpr double kSettlingShare = 0.05;
 
 double seconds(Nanoseconds duration) {
   return std::chrono::duration<double>(duration).count();
@@ -265,10 +262,19 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(const Row& row, ConfigR
   return std::nullopt;
 }
 
+void Runner::settle() {
+  const double most = options_.max_seconds ? kSettlingShare * *options_.max_seconds : kSettling_s;
+  const int slices = is_settled_ ? 0 : static_cast<int>(std::min(most, kSettling_s) * 10);
+  is_settled_ = true;
+  for (int i = 0; i < slices && !is_cancelled(); ++i) {
+    if (loaded_.model->backend().settle(std::chrono::milliseconds(100))) return;
+  }
+}
+
 Status Runner::run_trials(const Row& row, ConfigResult& result) {
   TRY_ASSIGN(const std::vector<int32_t> ids, prompt_ids(result.prompt_tokens));
   engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
-  loaded_.model->backend().settle(settling_time(options_.max_seconds));
+  settle();
   std::optional<backend::CeilingsNow> before;
   while (!has_enough_trials(result) && !is_cancelled()) {
     const RowPlan plan = this->plan(row);

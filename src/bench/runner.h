@@ -67,6 +67,10 @@ class Runner {
   // Prompt ids of exactly n tokens.
   Result<std::vector<int32_t>> prompt_ids(int64_t n) const;
 
+  // Before the first trial; later calls do nothing. Lets the backend finish, for some seconds at most, what
+  // it would do beside the work: huge pages pay for themselves with the time that a program runs.
+  void settle();
+
  private:
   static constexpr double kForever = std::numeric_limits<double>::infinity();
   static constexpr double kCeilingsGuess_s = 0.5;  // before any were measured
@@ -112,6 +116,7 @@ class Runner {
   double row_ceilings_s_ = 0;             // that those of the row have taken
   int row_n_ceilings_ = 0;
   bool peak_is_ours_ = true;  // whether the peak of memory is that of runs and nothing else
+  bool is_settled_ = false;
 };
 
 // What a cache holds of `tokens` positions, every layer at full length, as the seed's log counts it:

@@ -14,7 +14,7 @@ using kernels::kMaxQueryRows;
 // For what chunks leave. Beyond, parts stay whole: that many rows and positions are much work for a part.
 constexpr int64_t kMaxPartialBytes = int64_t{16} << 20;
 // Keys and values below that a cache may keep from one token to the next: nothing to fetch.
-constexpr uint64_t kFetchedBytes = 256 * 1024;
+constexpr uint64_t kUncachedBytes = 256 * 1024;
 
 template <class Part>
 kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
@@ -29,7 +29,9 @@ void CpuAttention::run(const AttentionArgs& a) {
       a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks,   a.q.shape[1],         a.scale,
       a.window};
   list_parts(a);
-  const bool is_trial = is_decoding_ && bytes_read_ >= kFetchedBytes;
+  const bool reads_tiles = kernels_.f16_in_tiles && a.kv.dtype == DType::kF16;
+  const bool is_few_rows = is_decoding_ && a.q.shape[1] / a.kv.n_kv_heads <= kernels_.fetched_query_rows;
+  const bool is_trial = is_few_rows && !reads_tiles && bytes_read_ >= kUncachedBytes;
   const bool fetches = is_trial && fetches_.takes_second();
   const auto start = std::chrono::steady_clock::now();
   const bool in_chunks = parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim);

@@ -57,7 +57,7 @@ class CpuBackend final : public HostBackend {
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
   bool copies_weights() const override { return true; }
-  void settle(std::chrono::milliseconds most) override { memory_.settle(most); }
+  bool settle(std::chrono::milliseconds most) override { return memory_.settle(most); }
   int64_t kv_block_multiple() const override { return kernels_.key_tile; }
 
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override { return load(tensor, use, {}); }

@@ -9,7 +9,7 @@ namespace {
 namespace reference = kernels::reference;
 
 // Weights below that a cache may keep from one token to the next: nothing to fetch.
-constexpr uint64_t kFetchedBytes = 256 * 1024;
+constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Turns for each thread in a product of many rows: enough for one that comes late to be caught up with.
 constexpr int64_t kTurnsPerThread = 8;
 // … and of a multiple of so many panels, at least as many as any ISA multiplies at once.
@@ -41,8 +41,8 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     if (few_rows_) {
       unit_panels_[i] = std::max<int64_t>(1, kTurnRows / rows_of_panel(w));
       n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
-      const int64_t bytes = std::max<int64_t>(1, panels_at(w, 0, unit_panels_[i]).bytes);
-      const int64_t most = std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
+      const int64_t bytes = panels_at(w, 0, unit_panels_[i]).bytes;
+      const int64_t most = bytes == 0 ? 1 : std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
       ramps_[i] = TurnRamp((n_units_[i] + n_threads - 1) / n_threads, most, i == 0, i + 1 == products.size());
       count += n_threads * ramps_[i].n_turns();
     } else {
@@ -73,9 +73,14 @@ MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
 }
 
 MatrixProducts::Fetched MatrixProducts::Turns::after(int64_t turn) const {
-  if (turn + n_threads_ >= count()) return {};
-  const Place next = place_of(turn + n_threads_);
-  return panels_at(*products_[next.product].w, next.begin, next.end);
+  while ((turn += n_threads_) < count()) {
+    const Place next = place_of(turn);
+    if (next.begin == next.end) continue;
+    Fetched panels = panels_at(*products_[next.product].w, next.begin, next.end);
+    if (!few_rows_) panels.bytes = std::min(panels.bytes, kernels::kFetchedBytes);
+    return panels;
+  }
+  return {};
 }
 
 Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
@@ -102,7 +107,7 @@ void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int
 
 MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, int64_t begin, int64_t end) {
   const CpuMatrix& m = matrix_of(w);
-  if (m.kernel.rows == 0) return {};
+  if (m.kernel.rows == 0 || begin == end) return {};
   const int64_t bytes = m.upper_bytes != 0 ? m.upper_bytes : m.kernel.panel_bytes(w.cols);
   return {m.panels.get() + begin * bytes, (end - begin) * bytes};
 }
@@ -115,7 +120,7 @@ int64_t MatrixProducts::rows_of_panel(const Weight& w) {
 TimedChoice* MatrixProducts::fetch_trial(std::span<const Product> products, int64_t n) {
   const Weight& w = *products.front().w;
   if (n > kernels::kStreamedRows || matrix_of(w).kernel.rows == 0) return nullptr;
-  if (weight_bytes(products) < kFetchedBytes) return nullptr;
+  if (weight_bytes(products) < kUncachedBytes) return nullptr;
   return &fetch_trials_[static_cast<size_t>(w.dtype)];
 }
 

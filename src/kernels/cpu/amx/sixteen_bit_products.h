@@ -182,11 +182,21 @@ struct SixteenBitProduct {
   // Up to 16 rows, from `row` on.
   static void multiply_few(const PanelMatmulParams& p, int64_t row, int64_t n) {
     const int64_t n_panels = p.panel_end - p.panel_begin;
-    TurnFetcher fetcher(p.next, p.next_bytes, n_panels / 2 + n_panels % 2, blocks_of(p.k));
+    const int64_t nb = blocks_of(p.k);
+    TurnFetcher of_turn(p.next, p.next_bytes, n_panels / 2 + n_panels % 2, nb);
     use_tiles(one_by_two(n));
-    int64_t panel = p.panel_begin;
-    for (; p.panel_end - panel >= 2; panel += 2) multiply_one<true>(p, row, n, panel, fetcher.next_tile());
-    for (; panel < p.panel_end; ++panel) multiply_one<false>(p, row, n, panel, fetcher.next_tile());
+    for (int64_t panel = p.panel_begin; panel < p.panel_end; panel += 2) {
+      const auto multiply = [&](auto fetch) {
+        p.panel_end - panel >= 2 ? multiply_one<true>(p, row, n, panel, fetch)
+                                 : multiply_one<false>(p, row, n, panel, fetch);
+      };
+      if (p.n <= kStreamedRows) {
+        multiply(of_turn.next_tile());
+      } else {
+        const uint8_t* after = p.panel_end - panel > 2 ? p.panels + (panel + 2) * panel_bytes(p.k) : p.next;
+        multiply(PanelsFetcher(after, 2 * panel_bytes(p.k), 1, nb).next_tile());
+      }
+    }
     _tile_release();
   }
 

@@ -127,7 +127,7 @@ void multiply_float_stream(const PanelMatmulParams& p) {
   constexpr int kPanels = streamed_float_panels<V, Element>();
   const int64_t n_panels = p.panel_end - p.panel_begin;
   TurnFetcher fetcher(p.next, p.next_bytes, n_panels / kPanels + n_panels % kPanels,
-                      (p.k + kFetchedElements - 1) / kFetchedElements);
+                      p.k < kFetchedElements ? 1 : p.k / kFetchedElements);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= kPanels; panel += kPanels)
     multiply_float_rest<V, Element, kPanels, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
