@@ -80,11 +80,11 @@ struct StreamsFetch {
 template <int kStreams>
 class StreamsFetcher {
  public:
-  // As Fetcher's.
+  // As Fetcher's; there may be no tiles.
   StreamsFetcher(const uint8_t* begin, int64_t bytes, int64_t n_tiles, int64_t n_steps)
       : at_(begin),
         stream_(lines_of(bytes, kStreams) * 64),
-        piece_(lines_of(bytes, kStreams * n_tiles) * 64),
+        piece_(n_tiles == 0 ? 0 : lines_of(bytes, kStreams * n_tiles) * 64),
         pace_(begin == nullptr ? 0 : (piece_ + n_steps - 1) / n_steps) {}
 
   StreamsFetch<kStreams> next_tile() {
