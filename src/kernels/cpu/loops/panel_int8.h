@@ -217,7 +217,7 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
   }
 }
 
-// Few rows of activations: one panel after the other, one stream through memory.
+// Few rows of activations: one panel after the other, while those of the next turn are fetched.
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
   auto fetcher = fetcher_of_next_turn<Format>(p);
