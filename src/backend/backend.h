@@ -141,6 +141,9 @@ class Backend {
   // Times every operation while on; costs two clock readings each. With telemetry on, an operation that is no
   // part of another is a span of its name too.
   void set_profiling(bool on) { profiling_ = on; }
+  // Whether timing operations makes the host wait for each of them, so that what is timed with it on runs
+  // slower than without.
+  virtual bool profiling_waits() const { return false; }
   metrics::Profile& profile() { return profile_; }
 
  protected:

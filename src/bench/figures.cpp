@@ -55,6 +55,10 @@ Shares mean_shares(const std::vector<Trial>& trials) {
   return shares;
 }
 
+Nanoseconds whole(const PromptParts& parts) {
+  return parts.matrices + parts.attention + parts.rest;
+}
+
 // By those that were measured: 0 is what was not.
 void replace_known(Limits& limits, double read_gb_per_s, double gops, double fp32_gops,
                    const std::string& arithmetic) {
@@ -108,6 +112,44 @@ std::optional<PhaseFigures> phase(const std::vector<Trial>& trials, Nanoseconds 
                       .gflop_per_s = *metrics::percentile(gflop_per_s, 0.5),
                       .flops_per_byte = bytes > 0 ? static_cast<double>(total.flops) / bytes : 0,
                       .of_ceiling = of};
+}
+
+// Of trials that have parts, whose times are not all 0; so those below.
+double median_share(const std::vector<Trial>& trials, Nanoseconds PromptParts::*time) {
+  std::vector<double> shares;
+  for (const Trial& trial : trials) {
+    shares.push_back(seconds((*trial.prompt_parts).*time) / seconds(whole(*trial.prompt_parts)));
+  }
+  return *metrics::percentile(shares, 0.5);
+}
+
+PromptFigures::Part prompt_part(const std::vector<Trial>& trials, Nanoseconds PromptParts::*time,
+                                uint64_t (*flops)(const Trial&), std::optional<double> Limits::*peak,
+                                const Limits& setting) {
+  std::vector<double> pct, pct_of_typical;
+  for (const Trial& trial : trials) {
+    const auto gops = rate(static_cast<double>(flops(trial)) / 1e9, seconds((*trial.prompt_parts).*time));
+    if (!gops) continue;
+    if (const auto best = limits(trial, setting).*peak) pct.push_back(100 * *gops / *best);
+    if (const auto typical = typical_limits(trial).*peak) pct_of_typical.push_back(100 * *gops / *typical);
+  }
+  PromptFigures::Part part;
+  part.share = median_share(trials, time);
+  part.pct = metrics::percentile(pct, 0.5);
+  if (pct_of_typical.size() == pct.size()) part.pct_of_typical = metrics::percentile(pct_of_typical, 0.5);
+  return part;
+}
+
+std::optional<PromptFigures> prompt_figures(std::vector<Trial> trials, const Limits& setting) {
+  std::erase_if(trials,
+                [](const Trial& t) { return !t.prompt_parts || whole(*t.prompt_parts).count() == 0; });
+  if (trials.empty()) return std::nullopt;
+  const auto matrix_flops = [](const Trial& t) { return t.prompt_parts->matrix_flops; };
+  const auto attention_flops = [](const Trial& t) { return t.prefill_cost.attention_flops; };
+  return PromptFigures{
+      .matrices = prompt_part(trials, &PromptParts::matrices, matrix_flops, &Limits::gops, setting),
+      .attention = prompt_part(trials, &PromptParts::attention, attention_flops, &Limits::fp32_gops, setting),
+      .rest = median_share(trials, &PromptParts::rest)};
 }
 
 double mean_bytes_per_token(const std::vector<Trial>& trials) {
@@ -227,6 +269,7 @@ std::optional<Figures> figures(const ConfigResult& result, const Setting& settin
   f.limits = median_limits(trials, limit);
   f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit, f.limits);
   f.decode = phase(trials, &Trial::decode, &Trial::decode_cost, limit, f.limits);
+  f.prompt_parts = prompt_figures(trials, limit);
   f.bytes_per_token = mean_bytes_per_token(trials);
   return f;
 }

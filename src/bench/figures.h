@@ -70,6 +70,19 @@ struct Shares {
   double prefill = 0, decode = 0, sampling = 0, detokenization = 0, other = 0;
 };
 
+// Where the time of a prompt goes, of Trial::prompt_parts: medians over the trials that have them.
+struct PromptFigures {
+  struct Part {
+    double share = 0;  // of the time of all parts, 0 to 1
+    // Operations a second, of the arithmetic peak in %: of what the best and of what the middle one of the
+    // windows beside a trial gave. Attention is held against fp32 whatever it is computed in, and may pass
+    // 100 where that is tiles. Absent where that peak was not measured; the second, as in OfCeiling.
+    std::optional<double> pct, pct_of_typical;
+  };
+  Part matrices, attention;
+  double rest = 0;  // a share
+};
+
 struct Figures {
   int64_t generated_tokens = 0;  // of each trial
   Quartiles wall_s;
@@ -90,6 +103,7 @@ struct Figures {
   std::optional<metrics::Summary> step_ms;  // over all steps of all trials
   Shares shares;
   std::optional<PhaseFigures> prefill, decode;
+  std::optional<PromptFigures> prompt_parts;
   Limits limits;               // the medians of what held for the trials
   double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any
 };

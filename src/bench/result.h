@@ -16,6 +16,16 @@ namespace inferno::bench {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+// What the operations of the prompt's forward passes took; without a KV cache the first of all passes is
+// that. The parts sum to the time of all of them, which is that of the passes but for what is between
+// operations.
+struct PromptParts {
+  Nanoseconds matrices{0};    // products with weights
+  Nanoseconds attention{0};   // Trial::prefill_cost has its operations
+  Nanoseconds rest{0};        // norms, activations, sums, what is stored, and what a step does between these
+  uint64_t matrix_flops = 0;  // of `matrices`
+};
+
 // One timed request of forced length. The five parts sum to the wall time: `other` is what is left.
 struct Trial {
   Nanoseconds wall{0};            // from the request being handed in to its last token's text
@@ -30,6 +40,8 @@ struct Trial {
   int64_t generated_tokens = 0;    // 1 + steps.size()
   metrics::Cost prefill_cost, decode_cost;  // the least to move and compute, counted by the backend
   metrics::HeadScreenUse head_screen;
+  // Absent where timing operations would slow them down (Backend::profiling_waits).
+  std::optional<PromptParts> prompt_parts;
   // What the machine gave right before and right after it, on average, or once of the two. Absent: the
   // setting's hold.
   std::optional<backend::CeilingsNow> ceilings;

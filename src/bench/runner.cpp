@@ -63,6 +63,36 @@ backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::Ceilings
           of(&Now::typical_fp32_gops)};
 }
 
+// Times the operations of a prompt's passes, from here to stop() or to its end. That costs two clock readings
+// an operation; a backend that would wait for each besides is left alone. Nobody else profiles it meanwhile.
+class PromptProfile {
+ public:
+  explicit PromptProfile(backend::Backend& backend) : backend_(backend) {
+    if (backend.profiling_waits()) return;
+    backend_.profile().clear();
+    backend_.set_profiling(true);
+  }
+  ~PromptProfile() { stop(); }
+  PromptProfile(const PromptProfile&) = delete;
+  PromptProfile& operator=(const PromptProfile&) = delete;
+
+  void stop() { backend_.set_profiling(false); }
+  // After stop().
+  std::optional<PromptParts> parts() const {
+    if (backend_.profiling_waits()) return std::nullopt;
+    const metrics::Profile& profile = backend_.profile();
+    const metrics::Profile::Row matrices = profile.total("matmul");
+    const Nanoseconds attention = profile.total("attention_step").time;
+    return PromptParts{.matrices = matrices.time,
+                       .attention = attention,
+                       .rest = profile.total_time() - matrices.time - attention,
+                       .matrix_flops = matrices.cost.flops};
+  }
+
+ private:
+  backend::Backend& backend_;
+};
+
 int n_trials(const ConfigResult& result) {
   return static_cast<int>(result.trials.size());
 }
@@ -384,9 +414,11 @@ Result<std::optional<Trial>> Runner::run_once(engine::Engine& engine, const Row&
   TRY_ASSIGN(const engine::RequestId id, engine.submit(
                                              request(row.rest.front(), ids, result.max_new_tokens),
                                              [](std::string_view) { return true; }, cancelled));
+  PromptProfile profile(loaded_.model->backend());
   while (engine.has_work()) {
     engine.step();
     progress_.tokens = static_cast<int64_t>(engine.n_generated(id));
+    if (progress_.tokens > 0) profile.stop();
     progress_.elapsed_s = elapsed();
     report_progress(row, begin);
     if (progress_.tokens == 0) continue;
@@ -398,7 +430,9 @@ Result<std::optional<Trial>> Runner::run_once(engine::Engine& engine, const Row&
   engine::Outcome outcome = *engine.take(id);
   if (!outcome.generated) return outcome.generated.error();
   if (is_cancelled() || outcome.generated->ids.empty()) return std::optional<Trial>();
-  return std::optional<Trial>(to_trial(*outcome.generated));
+  Trial trial = to_trial(*outcome.generated);
+  trial.prompt_parts = profile.parts();
+  return std::optional<Trial>(std::move(trial));
 }
 
 double Runner::token_deadline(const Row& row, double begin, const ConfigResult& result) const {

@@ -49,6 +49,18 @@ std::chrono::nanoseconds Profile::total_time() const {
   return total;
 }
 
+Profile::Row Profile::total(std::string_view name) const {
+  Row total;
+  total.name = name;
+  for (const Row& row : rows_) {
+    if (row.name != name) continue;
+    total.calls += row.calls;
+    total.time += row.time;
+    total.cost += row.cost;
+  }
+  return total;
+}
+
 std::string Profile::table() const {
   const double total = static_cast<double>(total_time().count());
   std::string text = fmt::format("{:<22} {:>9} {:>11} {:>7} {:>9} {:>9}\n", "operation", "calls", "ms", "%",

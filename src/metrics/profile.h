@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace inferno::metrics {
@@ -51,6 +52,9 @@ class Profile {
   // appearance.
   const std::vector<Row>& rows() const { return rows_; }
   std::chrono::nanoseconds total_time() const;
+  // The sum of all rows of that name, whatever they are within; of depth 0, without calls if there are none.
+  // One within another of its own name counts in both.
+  Row total(std::string_view name) const;
   // Not between enter() and leave().
   void clear() { rows_.clear(); }
 

@@ -212,6 +212,50 @@ TEST(Figures, ATrialIsHeldAgainstWhatTheMachineGaveMostOfTheTime) {
   EXPECT_DOUBLE_EQ(f->prefill->of_ceiling->pct_of_typical.value_or(0), 75);
 }
 
+// Of 10 ms: 1.2 G operations in matrices in 8, 30 M in attention in 1.
+bench::Trial trial_with_parts() {
+  bench::Trial trial = three_tokens();
+  trial.prefill_cost.attention_flops = 30'000'000;
+  trial.prompt_parts = {milliseconds(8), milliseconds(1), milliseconds(1), 1'200'000'000};
+  return trial;
+}
+
+TEST(Figures, SayWhereTheTimeOfAPromptGoes) {
+  EXPECT_FALSE(bench::figures(result_of({three_tokens()}), make_setting())->prompt_parts);
+  bench::Trial slow = trial_with_parts();
+  slow.prompt_parts = {milliseconds(12), milliseconds(1), milliseconds(7), 1'200'000'000};
+  bench::Trial fast = trial_with_parts();
+  fast.prompt_parts = {milliseconds(4), milliseconds(2), milliseconds(0), 1'200'000'000};
+  // One that nobody profiled and one that took no time say nothing.
+  bench::Trial timeless = trial_with_parts();
+  timeless.prompt_parts = bench::PromptParts{};
+  const auto f =
+      bench::figures(result_of({slow, fast, three_tokens(), timeless, trial_with_parts()}), make_setting());
+  ASSERT_TRUE(f->prompt_parts);
+  EXPECT_DOUBLE_EQ(f->prompt_parts->matrices.share, 4.0 / 6);
+  EXPECT_DOUBLE_EQ(f->prompt_parts->attention.share, 0.1);
+  EXPECT_DOUBLE_EQ(f->prompt_parts->rest, 0.1);
+  EXPECT_DOUBLE_EQ(f->prompt_parts->matrices.pct.value_or(0), 50);   // 150 of 300 G int8/s
+  EXPECT_DOUBLE_EQ(f->prompt_parts->attention.pct.value_or(0), 30);  // 30 of 100 G fp32/s
+  EXPECT_FALSE(f->prompt_parts->matrices.pct_of_typical);
+}
+
+TEST(Figures, PartsOfAPromptAreHeldAgainstTheArithmeticThatTheyAreComputedIn) {
+  bench::Trial trial = trial_with_parts();
+  trial.ceilings = {40, 600, "int8", 60, 0, 200, 15};
+  const auto f = bench::figures(result_of({trial}), make_setting())->prompt_parts;
+  EXPECT_DOUBLE_EQ(f->matrices.pct.value_or(0), 25);
+  EXPECT_DOUBLE_EQ(f->matrices.pct_of_typical.value_or(0), 75);
+  EXPECT_DOUBLE_EQ(f->attention.pct.value_or(0), 50);
+  EXPECT_DOUBLE_EQ(f->attention.pct_of_typical.value_or(0), 200);
+  bench::Setting setting = make_setting();
+  setting.ceilings.peaks = {{"int8", "avx2", 2, 300}};
+  const auto without = bench::figures(result_of({trial_with_parts()}), setting)->prompt_parts;
+  EXPECT_TRUE(without->matrices.pct);
+  EXPECT_FALSE(without->attention.pct);
+  EXPECT_DOUBLE_EQ(without->attention.share, 0.1);
+}
+
 TEST(Figures, WhatWasNotMeasuredIsAbsent) {
   EXPECT_FALSE(bench::figures(result_of({}), make_setting()));
   bench::Trial one_token = three_tokens();

@@ -24,6 +24,10 @@ Config config(int64_t prompt, int64_t n) {
   return config;
 }
 
+double seconds(Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 class RunnerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -65,6 +69,43 @@ TEST_F(RunnerTest, EveryTrialHasTheConfigsLengthAndItsPartsSumToTheWall) {
   EXPECT_EQ(results[0].trials[0].decode, milliseconds(3));
   // F16: 2 bytes of K and of V for 2 layers of 2 heads of 8.
   EXPECT_EQ(results[0].cache_bytes, (5u + 4u) * 2 * 2 * 2 * 8 * 2);
+}
+
+// By the real clock, as operations are timed.
+TEST_F(RunnerTest, EveryTrialHasThePartsOfItsPrompt) {
+  for (const bool use_kv_cache : {true, false}) {
+    loaded_ = test::load_bytes(bytes_, "parallel");
+    Runner runner(loaded_, {.warmup_runs = 1, .trials = 2, .use_kv_cache = use_kv_cache});
+    const auto results = runner.run({config(200, 4)});
+    ASSERT_TRUE(results.ok());
+    for (const Trial& trial : results->front().trials) {
+      ASSERT_TRUE(trial.prompt_parts);
+      const PromptParts& parts = *trial.prompt_parts;
+      EXPECT_GT(parts.matrices.count(), 0);
+      EXPECT_GT(parts.attention.count(), 0);
+      EXPECT_GT(parts.rest.count(), 0);
+      EXPECT_LE(seconds(parts.matrices + parts.attention + parts.rest), 1.05 * seconds(trial.prefill));
+      EXPECT_GT(parts.matrix_flops, 0u);
+      EXPECT_LE(parts.matrix_flops, trial.prefill_cost.flops - trial.prefill_cost.attention_flops);
+    }
+    // The two chunks of the last prompt, and nothing of what came after.
+    metrics::Profile& profile = loaded_.model->backend().profile();
+    EXPECT_EQ(profile.total("embed").calls, 2u);
+    test::all_logits(*loaded_.model, std::vector<int32_t>{1, 2});
+    EXPECT_EQ(profile.total("embed").calls, 2u);
+  }
+}
+
+TEST_F(RunnerTest, APromptThatIsGivenUpIsProfiledNoLonger) {
+  std::atomic<bool> cancelled{false};
+  Runner runner(
+      loaded_, {.warmup_runs = 0, .trials = 1}, [&](const Progress&) { cancelled = true; }, &cancelled,
+      clock_);
+  ASSERT_TRUE(runner.run({config(200, 4)}).ok());
+  metrics::Profile& profile = loaded_.model->backend().profile();
+  EXPECT_EQ(profile.total("embed").calls, 1u);
+  test::all_logits(*loaded_.model, std::vector<int32_t>{1, 2});
+  EXPECT_EQ(profile.total("embed").calls, 1u);
 }
 
 TEST_F(RunnerTest, EveryTrialHasCeilingsWhereTheyAreAskedFor) {

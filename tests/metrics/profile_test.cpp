@@ -62,6 +62,24 @@ TEST(Profile, AnOperationInsideTwoOthersHasARowInEach) {
   EXPECT_EQ(profile.total_time(), 84ns) << "what is inside counts once";
 }
 
+TEST(Profile, TheTotalOfANameIsThatOfAllItsRows) {
+  Profile profile;
+  for (const char* step : {"qkv", "mlp"}) {
+    profile.enter(step);
+    operation(profile, "matmul", 3ns, weights(1));
+    profile.leave(10ns, weights(2));
+  }
+  operation(profile, "matmul", 4ns, weights(7));
+  const Profile::Row total = profile.total("matmul");
+  EXPECT_EQ(total.name, "matmul");
+  EXPECT_EQ(total.depth, 0);
+  EXPECT_EQ(total.calls, 3u);
+  EXPECT_EQ(total.time, 10ns);
+  EXPECT_EQ(total.cost.weight_bytes, 9u);
+  EXPECT_EQ(profile.total("mat").calls, 0u);
+  EXPECT_EQ(profile.total("mat").time, 0ns);
+}
+
 TEST(Profile, NestsToAnyDepth) {
   Profile profile;
   profile.enter("a");

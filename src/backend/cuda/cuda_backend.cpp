@@ -43,6 +43,7 @@ class CudaBackend final : public Backend {
   }
 
   bool copies_weights() const override { return true; }
+  bool profiling_waits() const override { return true; }
 
   // As it lies in the file; vectors become F32 on the way.
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {

@@ -60,6 +60,7 @@ LogEntry::Config config_entry(const ConfigResult& result, const Figures& f) {
     config.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
     config.decode_bound = name(f.decode->of_ceiling->bound);
   }
+  if (f.prompt_parts) config.prefill_rest_pct = 100 * f.prompt_parts->rest;
   return config;
 }
 
@@ -78,7 +79,8 @@ Json config_json(const LogEntry::Config& config) {
           {"prefill_pct_of_ceiling", or_null(config.prefill_pct_of_ceiling)},
           {"decode_pct_of_ceiling", or_null(config.decode_pct_of_ceiling)},
           {"decode_gb_per_s", or_null(config.decode_gb_per_s)},
-          {"decode_bound", config.decode_bound}};
+          {"decode_bound", config.decode_bound},
+          {"prefill_rest_pct", or_null(config.prefill_rest_pct)}};
 }
 
 LogEntry::Config read_config(JsonReader& json) {
@@ -99,6 +101,7 @@ LogEntry::Config read_config(JsonReader& json) {
   config.decode_pct_of_ceiling = json.optional_number("decode_pct_of_ceiling");
   config.decode_gb_per_s = json.optional_number("decode_gb_per_s");
   config.decode_bound = json.optional_text("decode_bound").value_or("");
+  config.prefill_rest_pct = json.optional_number("prefill_rest_pct");  // older lines lack it
   return config;
 }
 

@@ -24,6 +24,8 @@ struct LogEntry {
     std::optional<double> step_p50_ms;
     std::optional<double> prefill_pct_of_ceiling, decode_pct_of_ceiling, decode_gb_per_s;
     std::string decode_bound;  // "memory", "arithmetic" or empty
+    // Of the time of a prompt, what neither products with weights nor attention took, in %.
+    std::optional<double> prefill_rest_pct;
   };
   std::string timestamp;  // UTC, ISO 8601: sorts as text
   std::string git_revision, engine_version;

@@ -126,12 +126,15 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
          config_table(configs, columns, {cache, peak}, has_memory_row);
 }
 
+std::string in_brackets(const std::optional<double>& pct) {
+  return pct ? fmt::format(" ({})", fixed(*pct, 1)) : std::string();
+}
+
 std::string ceiling_cell(const std::optional<PhaseFigures>& phase) {
   if (!phase || !phase->of_ceiling) return "—";
   const OfCeiling& of = *phase->of_ceiling;
-  const std::string typical =
-      of.pct_of_typical ? fmt::format(" ({})", fixed(*of.pct_of_typical, 1)) : std::string();
-  return fmt::format("{}{} {}{}", fixed(of.pct, 1), typical, name(of.bound), of.partial ? "*" : "");
+  return fmt::format("{}{} {}{}", fixed(of.pct, 1), in_brackets(of.pct_of_typical), name(of.bound),
+                     of.partial ? "*" : "");
 }
 
 std::string ceiling_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -159,6 +162,41 @@ std::string shares_table(std::span<const Config> configs, std::span<const Column
              {cell("prefill", share(&Shares::prefill), 1), cell("decode", share(&Shares::decode), 1),
               cell("sampling", share(&Shares::sampling), 1), cell("detok", share(&Shares::detokenization), 1),
               cell("other", share(&Shares::other), 1)});
+}
+
+// The heading as well, and only where something is known.
+std::string prompt_parts_table(std::span<const Config> configs, std::span<const Column> columns) {
+  const bool known = std::any_of(columns.begin(), columns.end(), [](const Column& column) {
+    return std::any_of(column.figures.begin(), column.figures.end(),
+                       [](const std::optional<Figures>& f) { return f && f->prompt_parts; });
+  });
+  if (!known) return "";
+  const auto share = [](std::string title, double (*of)(const PromptFigures&)) {
+    return cell(
+        std::move(title),
+        [of](const Figures& f) {
+          return f.prompt_parts ? std::optional(100 * of(*f.prompt_parts)) : std::nullopt;
+        },
+        1);
+  };
+  const auto of_peak = [](std::string title, PromptFigures::Part PromptFigures::*part) {
+    return Cell{std::move(title), [part](const Column& column, size_t i) {
+                  const auto& f = column.figures[i];
+                  if (!f || !f->prompt_parts) return std::string("—");
+                  const PromptFigures::Part& of = (*f->prompt_parts).*part;
+                  return fixed(of.pct, 1) + in_brackets(of.pct_of_typical);
+                }};
+  };
+  return "\n### Where the time of a prompt goes (%)\n\n"
+         "`of peak`: what the products with weights compute in their time, of the arithmetic peak. `of "
+         "fp32`: what attention computes, of the peak of fp32; where it is made of tiles, it may pass "
+         "100.\n\n" +
+         config_table(configs, columns,
+                      {share("matrices", [](const PromptFigures& f) { return f.matrices.share; }),
+                       of_peak("of peak", &PromptFigures::matrices),
+                       share("attention", [](const PromptFigures& f) { return f.attention.share; }),
+                       of_peak("of fp32", &PromptFigures::attention),
+                       share("rest", [](const PromptFigures& f) { return f.rest; })});
 }
 
 // A line for each note, with all rows that have it.
@@ -265,7 +303,8 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
       quartile_table(configs, columns),
       memory_table(configs, columns),
       ceiling_table(configs, columns),
-      shares_table(configs, columns) + speedup_table(columns, previous),
+      shares_table(configs, columns) + prompt_parts_table(configs, columns) +
+          speedup_table(columns, previous),
       notes(columns),
   };
   return join(sections, "\n");

@@ -47,12 +47,18 @@ Row speed_row(const ConfigResult& result, const Figures& f) {
 
 Row cost_row(const Setting& setting, const ConfigResult& result, const Figures& f) {
   const auto share = [](double value) { return fixed(100 * value, 1); };
+  const auto of_prompt = [&](double (*part)(const PromptFigures&)) {
+    return f.prompt_parts ? share(part(*f.prompt_parts)) : "—";
+  };
   return {result.config.key,
           ceiling(f.prefill),
           ceiling(f.decode),
           fixed(f.decode ? std::optional(f.decode->gb_per_s) : std::nullopt, 2),
           fixed(f.bytes_per_token / 1e6, 1),
           share(f.shares.prefill),
+          of_prompt([](const PromptFigures& p) { return p.matrices.share; }),
+          of_prompt([](const PromptFigures& p) { return p.attention.share; }),
+          of_prompt([](const PromptFigures& p) { return p.rest; }),
           share(f.shares.decode),
           share(f.shares.sampling),
           share(f.shares.detokenization),
@@ -91,7 +97,8 @@ std::string report_tables(const Report& report, const std::string& name) {
                     speed, 1) +
          html_table("Ceilings, traffic and shares of the wall time",
                     {"Config", "Prefill of ceiling", "Decode of ceiling", "Decode GB/s", "MB/token",
-                     "Prefill time %", "Decode time %", "Sampling %", "Detok %", "Other %", "KV MB"},
+                     "Prefill time %", "… of which matrices %", "… attention %", "… rest %", "Decode time %",
+                     "Sampling %", "Detok %", "Other %", "KV MB"},
                     cost, 1) +
          notes;
 }

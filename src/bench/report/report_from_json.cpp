@@ -57,6 +57,13 @@ Trial read_trial(JsonReader json) {
                     "arithmetic", "fp32, bf16, fp16 or int8");
   }
   trial.stolen = json.optional_number("stolen");
+  if (json.has("prompt_parts")) {  // older reports lack them, and those of some backends
+    JsonReader parts = json.object("prompt_parts");
+    trial.prompt_parts = {.matrices = duration(parts, "matrices_ns"),
+                          .attention = duration(parts, "attention_ns"),
+                          .rest = duration(parts, "rest_ns"),
+                          .matrix_flops = parts.whole("matrix_flops")};
+  }
   for (const uint64_t ns : json.wholes("step_ns")) trial.steps.emplace_back(ns);
   json.expect(
       trial.prefill + trial.decode + trial.sampling + trial.detokenization + trial.other == trial.wall,

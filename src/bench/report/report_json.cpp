@@ -73,6 +73,11 @@ Json trial_json(const Trial& trial) {
                                              {"typical_gops", trial.ceilings->typical_gops}}
                                       : Json(nullptr)},
           {"stolen", or_null(trial.stolen)},
+          {"prompt_parts", trial.prompt_parts ? Json{{"matrices_ns", trial.prompt_parts->matrices.count()},
+                                                     {"attention_ns", trial.prompt_parts->attention.count()},
+                                                     {"rest_ns", trial.prompt_parts->rest.count()},
+                                                     {"matrix_flops", trial.prompt_parts->matrix_flops}}
+                                              : Json(nullptr)},
           {"step_ns", std::move(steps)}};
 }
 
@@ -129,6 +134,16 @@ Json parts_json(const Shares& shares) {
           {"other", shares.other}};
 }
 
+Json prompt_parts_json(const PromptFigures& f) {
+  return {{"matrices", f.matrices.share},
+          {"matrices_pct_of_peak", or_null(f.matrices.pct)},
+          {"matrices_pct_of_typical", or_null(f.matrices.pct_of_typical)},
+          {"attention", f.attention.share},
+          {"attention_pct_of_fp32", or_null(f.attention.pct)},
+          {"attention_pct_of_typical", or_null(f.attention.pct_of_typical)},
+          {"rest", f.rest}};
+}
+
 void add_ceiling_keys(Json& json, const std::string& phase, const std::optional<PhaseFigures>& figures) {
   const std::optional<OfCeiling> of = figures ? figures->of_ceiling : std::nullopt;
   json[phase + "_pct_of_ceiling"] = of ? Json(of->pct) : Json(nullptr);
@@ -155,6 +170,7 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
   json["decode_step_to_step_median_tps"] = or_null(of(&Figures::decode_tps), &Quartiles::p50);
   json["decode_forward_only_median_tps"] = or_null(of(&Figures::decode_forward_tps), &Quartiles::p50);
   json["parts"] = f ? parts_json(f->shares) : Json(nullptr);
+  json["prompt_parts"] = f && f->prompt_parts ? prompt_parts_json(*f->prompt_parts) : Json(nullptr);
   json["quartiles"] = {{"ttft_ms", all(&Figures::ttft_ms)},
                        {"prompt_tps", all(&Figures::prompt_tps)},
                        {"decode_seed_tps", quartiles_json(of(&Figures::decode_seed_tps))},

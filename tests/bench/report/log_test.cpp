@@ -28,6 +28,25 @@ TEST(BenchLog, ALineHoldsTheMediansOfARun) {
   EXPECT_EQ(read->configs[0].decode_bound, "memory");
 }
 
+TEST(BenchLog, HoldsWhatIsLeftOfAPromptBesideMatricesAndAttention) {
+  bench::Report report = make_report();
+  for (bench::Trial& trial : report.results[0].trials)
+    trial.prompt_parts = {milliseconds(6), milliseconds(3), milliseconds(1), 0};
+  std::string line = bench::to_json_line(bench::log_entry(report));
+  const auto read = bench::log_entry_from_json(line).value();
+  EXPECT_DOUBLE_EQ(read.configs[0].prefill_rest_pct.value_or(0), 10);
+  EXPECT_FALSE(read.configs[1].prefill_rest_pct);
+  // A line from before it was measured.
+  for (const char* key : {"\"prefill_rest_pct\":10.0", "\"prefill_rest_pct\":null"}) {
+    const size_t at = line.find(key);
+    ASSERT_NE(at, std::string::npos) << line;
+    line.replace(at, std::string_view(key).size(), "\"other\":0");
+  }
+  const auto old = bench::log_entry_from_json(line);
+  ASSERT_TRUE(old.ok()) << old.error().message;
+  EXPECT_FALSE(old->configs[0].prefill_rest_pct);
+}
+
 TEST(BenchLog, ACutRowIsLoggedAsOneAndChartedApart) {
   bench::Report cut = make_report();
   cut.results = {make_result("short", {microseconds(1000)})};

@@ -95,6 +95,21 @@ TEST(Markdown, ShowsCeilingsAndSharesOfTime) {
   EXPECT_NE(table_below(text, "Where the wall time goes (%)").find("Alpha detok"), std::string::npos) << text;
 }
 
+TEST(Markdown, ShowsWhereTheTimeOfAPromptGoesWhereItIsKnown) {
+  bench::Report report = make_report("Alpha", {microseconds(1000)});
+  const std::string heading = "Where the time of a prompt goes (%)";
+  EXPECT_EQ(bench::markdown({&report, 1}).find(heading), std::string::npos);
+  bench::Trial& trial = report.results[1].trials[0];
+  trial.prefill_cost.attention_flops = 10'000'000;
+  trial.prompt_parts = {milliseconds(7), milliseconds(2), milliseconds(1), 1'050'000'000};
+  trial.ceilings = {40, 300, "int8", 50, 0, 200, 4};
+  EXPECT_EQ(table_below(bench::markdown({&report, 1}), heading),
+            "| Config | matrices |     of peak | attention |      of fp32 | rest |\n"
+            "|--------|---------:|------------:|----------:|-------------:|-----:|\n"
+            "| short  |        — |           — |         — |            — |    — |\n"
+            "| medium |     70.0 | 50.0 (75.0) |      20.0 | 10.0 (125.0) | 10.0 |\n");
+}
+
 TEST(Markdown, ComparesWithThePreviousReportOfTheSameModel) {
   const std::vector<bench::Report> now = {make_report("Alpha", {microseconds(500)}), make_report("Beta")};
   std::vector<bench::Report> before = {make_report("Alpha", {microseconds(1000)})};

@@ -75,7 +75,7 @@ TEST(ReportJson, HasOurKeys) {
   const Json config = config_of(make_report());
   for (const char* key :
        {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling", "decode_gb_per_s",
-        "git_revision", "quartiles", "kv_type", "parts", "bytes_per_token", "raw_trials"}) {
+        "git_revision", "quartiles", "kv_type", "parts", "prompt_parts", "bytes_per_token", "raw_trials"}) {
     EXPECT_TRUE(config.contains(key)) << key;
   }
   double sum = 0;
@@ -128,6 +128,7 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].trials[1].ceilings->typical_fp32_gops = 340;
   report.results[1].trials[1].prefill_cost.attention_flops = 7;
   report.results[1].trials[1].stolen = 0.25;
+  report.results[1].trials[1].prompt_parts = {milliseconds(8), milliseconds(1), milliseconds(3), 500};
   report.results[1].disturbed_trials = 3;
   report.results.push_back(make_result("full-pipe", {}));
   const std::string text = bench::to_json(report);
@@ -136,6 +137,28 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   EXPECT_EQ(bench::to_json(*again), text);
   EXPECT_EQ(bench::markdown({&*again, 1}), bench::markdown({&report, 1}));
   EXPECT_EQ(bench::html({{*again}, {}, {}, {}}), bench::html({{report}, {}, {}, {}}));
+}
+
+TEST(ReportJson, HasThePartsOfAPromptWhereTheyAreKnown) {
+  bench::Report report = make_report();
+  EXPECT_TRUE(config_of(report).at("prompt_parts").is_null());
+  for (bench::Trial& trial : report.results[0].trials)
+    trial.prompt_parts = {milliseconds(6), milliseconds(3), milliseconds(1), 900'000'000};
+  const Json config = config_of(report);
+  const Json& parts = config.at("prompt_parts");
+  EXPECT_DOUBLE_EQ(parts.at("matrices").get<double>(), 0.6);
+  EXPECT_DOUBLE_EQ(parts.at("matrices_pct_of_peak").get<double>(), 50);
+  EXPECT_TRUE(parts.at("matrices_pct_of_typical").is_null());
+  EXPECT_DOUBLE_EQ(parts.at("attention").get<double>(), 0.3);
+  EXPECT_TRUE(parts.at("attention_pct_of_fp32").is_null()) << "no operations of attention were counted";
+  EXPECT_DOUBLE_EQ(parts.at("rest").get<double>(), 0.1);
+  EXPECT_EQ(config.at("raw_trials").at(0).at("prompt_parts").at("rest_ns"), 1'000'000);
+  // A report from before they were measured.
+  Json old = parse_json(bench::to_json(report)).value();
+  for (Json& trial : old.at("configs").at(0).at("raw_trials")) trial.erase("prompt_parts");
+  const auto read = bench::report_from_json(json_text(old));
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_FALSE(read->results[0].trials[0].prompt_parts);
 }
 
 TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
@@ -165,8 +188,9 @@ TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
 }
 
 TEST(ReportJson, WhateverReplacesAnyValueIsReadOrRefused) {
-  const Json report =
-      parse_json(bench::to_json({make_setting(), {make_result("short", {microseconds(900)})}})).value();
+  bench::Report whole = {make_setting(), {make_result("short", {microseconds(900)})}};
+  whole.results[0].trials[0].prompt_parts = {milliseconds(8), milliseconds(1), milliseconds(3), 500};
+  const Json report = parse_json(bench::to_json(whole)).value();
   const Json flat = report.flatten();
   for (const auto& [pointer, value] : flat.items()) {
     if (pointer.find("/step_ns/") != std::string::npos && pointer.back() != '3') continue;
