@@ -30,15 +30,18 @@ std::string list(const std::vector<const CpuIsa*>& isas) {
   return names;
 }
 
-// Of a product that takes XForm::kInt8, the rows of activations from `row` on.
+// Of a product that takes activations in 8 bits, the rows of activations from `row` on.
 kernels::PanelMatmulParams rows_from(kernels::PanelMatmulParams p, int64_t row) {
   const int64_t elements = row * p.k;
   const int64_t blocks = elements / kBlock32;
   const kernels::QuantizedRows& q = p.quantized;
   p.n -= row;
   p.x += elements;
-  p.quantized = {q.q + elements,      q.scale + blocks, q.sum + blocks,
-                 q.half + 2 * blocks, q.total + blocks, q.half_total + 2 * blocks};
+  p.quantized = {q.q + elements, q.scale + blocks, q.sum + blocks, q.total + blocks, nullptr, nullptr};
+  if (q.half != nullptr) {
+    p.quantized.half = q.half + 2 * blocks;
+    p.quantized.half_total = q.half_total + 2 * blocks;
+  }
   p.y += row * p.m;
   return p;
 }

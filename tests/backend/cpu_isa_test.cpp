@@ -90,7 +90,9 @@ TEST(CpuIsa, TheTableOfEachIsWhole) {
     for (const kernels::PanelMatmul& kernel : table.matmul) {
       EXPECT_TRUE(kernel.x_form != kernels::XForm::kBf16Parts || table.split != nullptr) << isa->name;
       EXPECT_TRUE(kernel.x_form != kernels::XForm::kF16Parts || table.to_f16 != nullptr) << isa->name;
-      EXPECT_TRUE(kernel.multiply_tiles == nullptr || kernel.x_form == kernels::XForm::kInt8) << isa->name;
+      EXPECT_TRUE(kernel.multiply_tiles == nullptr || kernel.x_form == kernels::XForm::kInt8 ||
+                  kernel.x_form == kernels::XForm::kInt8Halves)
+          << isa->name;
     }
     EXPECT_EQ(kernels::kAttentionChunk % table.key_tile, 0) << isa->name;
   }

@@ -106,17 +106,21 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   std::vector<float> scale;
   std::vector<int32_t> sum, half;
   std::vector<float> total, half_total;
-  if (kernel.x_form == kernels::XForm::kInt8) {
+  const bool has_halves = kernel.x_form == kernels::XForm::kInt8Halves;
+  const bool is_int8 = kernel.x_form == kernels::XForm::kInt8 || has_halves;
+  if (is_int8) {
     q.resize(static_cast<size_t>(p.n * p.k));
     scale.resize(q.size() / 32);
     sum.resize(q.size() / 32);
-    half.resize(q.size() / 16);
     total.resize(q.size() / 32);
+  }
+  if (has_halves) {
+    half.resize(q.size() / 16);
     half_total.resize(q.size() / 16);
   }
-  const kernels::QuantizedRows quantized = {q.data(),    scale.data(), sum.data(),
-                                            half.data(), total.data(), half_total.data()};
-  if (kernel.x_form == kernels::XForm::kInt8) cpu.quantize(p.x, p.n, p.k, quantized);
+  const kernels::QuantizedRows quantized = {q.data(),     scale.data(), sum.data(),
+                                            total.data(), half.data(),  half_total.data()};
+  if (is_int8) cpu.quantize(p.x, p.n, p.k, quantized);
   std::vector<uint16_t> parts;
   if (kernel.x_form == kernels::XForm::kBf16Parts) {
     parts.resize(static_cast<size_t>((p.n + 15) / 16 * 16 * ((p.k + 31) / 32 * 32) * 3), 0xffff);
@@ -224,7 +228,8 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   const auto with_cpu = [cpu](auto fn) { return [cpu, fn](const auto& p) { fn(cpu, p); }; };
   // Activations are rounded to 8 bits for quantized weights.
   const auto matmul_error = [cpu](DType dtype) {
-    return cpu.matmul[static_cast<size_t>(dtype)].x_form == kernels::XForm::kInt8 ? 3e-6 : 1e-13;
+    const kernels::XForm form = cpu.matmul[static_cast<size_t>(dtype)].x_form;
+    return form == kernels::XForm::kInt8 || form == kernels::XForm::kInt8Halves ? 3e-6 : 1e-13;
   };
   return {isa.name,
           reference::embed,

@@ -14,6 +14,8 @@ class XForms {
  public:
   void add(kernels::XForm form) { bits_ |= bit(form); }
   bool has(kernels::XForm form) const { return (bits_ & bit(form)) != 0; }
+  // In 8 bits, with what halves of blocks need or without.
+  bool has_int8() const { return has(kernels::XForm::kInt8) || has(kernels::XForm::kInt8Halves); }
 
  private:
   static uint32_t bit(kernels::XForm form) { return uint32_t{1} << static_cast<int>(form); }
@@ -31,7 +33,7 @@ class ActivationBuffer {
     const int64_t elements = whole(rows * cols, kWhole);
     // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those of
     // its halves.
-    if (forms.has(XForm::kInt8))
+    if (forms.has_int8())
       TRY(quantized_.reserve(elements, elements + elements / kBlock32 * 28, memory));
     if (forms.has(XForm::kBf16Parts)) {
       const int64_t numbers =
@@ -54,10 +56,10 @@ class ActivationBuffer {
     auto* q = static_cast<int8_t*>(quantized_.buffer.data());
     auto* scale = reinterpret_cast<float*>(q + quantized_.capacity);
     auto* sum = reinterpret_cast<int32_t*>(scale + n_blocks);
-    int32_t* half = sum + n_blocks;
-    auto* total = reinterpret_cast<float*>(half + 2 * n_blocks);
-    float* half_total = total + n_blocks;
-    return {q + element, scale + block, sum + block, half + 2 * block, total + block, half_total + 2 * block};
+    auto* total = reinterpret_cast<float*>(sum + n_blocks);
+    auto* half = reinterpret_cast<int32_t*>(total + n_blocks);
+    auto* half_total = reinterpret_cast<float*>(half + 2 * n_blocks);
+    return {q + element, scale + block, sum + block, total + block, half + 2 * block, half_total + 2 * block};
   }
   uint16_t* split() const { return static_cast<uint16_t*>(split_.buffer.data()); }
   kernels::F16Rows f16() const {

@@ -192,9 +192,9 @@ class CpuBackend final : public HostBackend {
     const Activations normed = {a.normed.as<float>(), n, formed_};
     if (n >= kSharedRows) {
       multiply(gate_up, normed);
-      for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
-        activate({row, n_rows, 0, hidden});
-        form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, n_rows, activated_);
+      for_rows(n, [&](int64_t row) {
+        activate({row, 1, 0, hidden});
+        form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, 1, activated_);
       });
     } else {
       // The last part may have fewer rows: as if those that are missing were made.
@@ -277,6 +277,15 @@ class CpuBackend final : public HostBackend {
               [&](int64_t turn, unsigned) { fn(turn * block, std::min(block, n - turn * block)); });
   }
 
+  // fn(row), likewise: where what is done to a row is several things, of which the later ones find it in the
+  // first-level cache.
+  template <class Fn>
+  void for_rows(int64_t n, const Fn& fn) {
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
+      for (int64_t r = row; r < row + n_rows; ++r) fn(r);
+    });
+  }
+
   void rope_rows(const RopeArgs& a, int64_t row, int64_t n) {
     const int64_t n_pairs = a.cos_sin.shape[1];
     kernels_.rope({a.x.as<float>() + row * a.x.shape[1] * a.x.shape[2],
@@ -321,8 +330,11 @@ class CpuBackend final : public HostBackend {
                    const ActivationBuffer& to) const {
     const XForms forms = forms_of(products);
     const int64_t first = part.row * k + part.col;
-    if (forms.has(kernels::XForm::kInt8))
-      kernels_.quantize(x + first, part.n_rows, part.n_cols, to.quantized_from(first));
+    if (forms.has_int8()) {
+      kernels::QuantizedRows quantized = to.quantized_from(first);
+      if (!forms.has(kernels::XForm::kInt8Halves)) quantized.half = nullptr, quantized.half_total = nullptr;
+      kernels_.quantize(x + first, part.n_rows, part.n_cols, quantized);
+    }
     if (forms.has(kernels::XForm::kBf16Parts))
       kernels_.split({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
   }
@@ -347,10 +359,10 @@ class CpuBackend final : public HostBackend {
   void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
                      const Tensor& normed) {
     const int64_t dim = x.cols();
-    for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
+    for_rows(x.shape[0], [&](int64_t row) {
       kernels_.rms_norm(
-          {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
-      form_rows(products, normed.as<float>(), row, n);
+          {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, 1, dim, eps});
+      form_rows(products, normed.as<float>(), row, 1);
     });
   }
 
@@ -380,7 +392,7 @@ class CpuBackend final : public HostBackend {
   // The product with the LM head, as far as it can have the highest logits.
   void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
                          const HeadScreen& screen, const Activations& x) {
-    screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has(kernels::XForm::kInt8),
+    screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has_int8(),
                      x.n);
     {
       metrics::Cost coarse_cost = product_cost(*coarse.w, x.n);

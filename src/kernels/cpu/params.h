@@ -15,9 +15,10 @@ struct QuantizedRows {
   float* scale;   // (n, k / 32)
   int32_t* sum;   // (n, k / 32): -128 * sum of the block's q; it takes back what weights stored as q + 128
                   // add to a dot product
-  int32_t* half;  // (n, k / 16): the same of each half block
   float* total;   // (n, k / 32): scale * sum of the block's q, what a minimum of weights is multiplied by
-  float* half_total;  // (n, k / 16): the same of each half block
+  // (n, k / 16): the same of each half block; or nullptr, where no product takes XForm::kInt8Halves
+  int32_t* half;
+  float* half_total;
 };
 
 // Rows of activations as sums of three bfloat16, whose products with bfloat16 are exact: x = sum of the
@@ -35,8 +36,8 @@ struct SplitParams {
   uint16_t* tiles;      // of all rows
 };
 
-// What a product takes x as.
-enum class XForm : uint8_t { kFloat, kInt8, kBf16Parts, kF16Parts };
+// What a product takes x as. kInt8Halves: weights of which 16 share a scale.
+enum class XForm : uint8_t { kFloat, kInt8, kInt8Halves, kBf16Parts, kF16Parts };
 
 // Rows of activations in float16: x = the row's scale, a power of two, times the sum of two parts, of which
 // at most 2^-22 of x is missing or 2^-39 of the row's largest (more where that is below 2^-86). In tiles,
@@ -73,7 +74,7 @@ struct PanelMatmulParams {
   const uint8_t* panels;    // (ceil(m / panel rows), panel_bytes(k)); 64-byte aligned
   const float* bias;        // (m) or nullptr
   const float* x;           // (n, k): read by products that take XForm::kFloat
-  QuantizedRows quantized;  // by those that take kInt8
+  QuantizedRows quantized;  // by those that take kInt8 or kInt8Halves
   const uint16_t* split;    // as SplitParams has it: by those that take kBf16Parts
   F16Rows f16;              // by those that take kF16Parts
   float* y;                 // (n, m)
@@ -106,7 +107,7 @@ struct PanelMatmul {
   // are zeros.
   void (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;
   void (*multiply)(const PanelMatmulParams& p) = nullptr;
-  // Of XForm::kInt8, or nullptr: the same, bit for bit, but faster, where n is a multiple of kMatrixTileRows.
+  // Of 8-bit activations, or nullptr: the same, bit for bit, but faster, where n is a multiple of kMatrixTileRows.
   // For no other n.
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
 };

@@ -23,37 +23,13 @@ constexpr int64_t kChunkBlocks = 32;
 // rows[r][0 .. n), stride floats apart, as columns: to[i][r]. n is at most 16.
 inline void transpose_rows(const float* rows, int64_t stride, int64_t n, float* to) {
   const auto mask = static_cast<__mmask16>((1u << n) - 1u);
-  __m512 a[16];
-  __m512 b[16];
+  __m512 x[16];
 #pragma GCC unroll 16
-  for (int r = 0; r < 16; ++r) a[r] = _mm512_maskz_loadu_ps(mask, rows + r * stride);
-#pragma GCC unroll 8
-  for (int r = 0; r < 16; r += 2) {
-    b[r] = _mm512_unpacklo_ps(a[r], a[r + 1]);
-    b[r + 1] = _mm512_unpackhi_ps(a[r], a[r + 1]);
-  }
-#pragma GCC unroll 4
-  for (int r = 0; r < 16; r += 4) {
-    const auto pair = [](__m512 x) { return _mm512_castps_pd(x); };
-    a[r] = _mm512_castpd_ps(_mm512_unpacklo_pd(pair(b[r]), pair(b[r + 2])));
-    a[r + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(pair(b[r]), pair(b[r + 2])));
-    a[r + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(pair(b[r + 1]), pair(b[r + 3])));
-    a[r + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(pair(b[r + 1]), pair(b[r + 3])));
-  }
-  // a[4 q + c] has, in its quarter i, rows 4 q .. 4 q + 3 of column 4 i + c.
-#pragma GCC unroll 4
-  for (int c = 0; c < 4; ++c) {
-    const __m512 low = _mm512_shuffle_f32x4(a[c], a[4 + c], 0x88);
-    const __m512 high = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0x88);
-    const __m512 low_odd = _mm512_shuffle_f32x4(a[c], a[4 + c], 0xdd);
-    const __m512 high_odd = _mm512_shuffle_f32x4(a[8 + c], a[12 + c], 0xdd);
-    const __m512 columns[4] = {
-        _mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low_odd, high_odd, 0x88),
-        _mm512_shuffle_f32x4(low, high, 0xdd), _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd)};
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      if (4 * i + c < n) _mm512_store_ps(to + (4 * i + c) * 16, columns[i]);
-    }
+  for (int r = 0; r < 16; ++r) x[r] = _mm512_maskz_loadu_ps(mask, rows + r * stride);
+  Avx512VnniVector::transpose(x);
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    if (i < n) _mm512_store_ps(to + i * 16, x[i]);
   }
 }
 

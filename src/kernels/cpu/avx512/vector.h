@@ -122,6 +122,38 @@ struct Avx512Vector {
   static void store_i8(int8_t* p, I x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x));
   }
+  // Lane r of x[i] becomes lane i of x[r].
+  static void transpose(F (&x)[kLanes]) {
+    F pairs[kLanes];
+#pragma GCC unroll 8
+    for (int r = 0; r < 16; r += 2) {
+      pairs[r] = _mm512_unpacklo_ps(x[r], x[r + 1]);
+      pairs[r + 1] = _mm512_unpackhi_ps(x[r], x[r + 1]);
+    }
+    F fours[kLanes];
+#pragma GCC unroll 4
+    for (int r = 0; r < 16; r += 4) {
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        const __m512d a = _mm512_castps_pd(pairs[r + i]);
+        const __m512d b = _mm512_castps_pd(pairs[r + i + 2]);
+        fours[r + 2 * i] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, b));
+        fours[r + 2 * i + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, b));
+      }
+    }
+    // fours[4 q + c] has, in its quarter i, x[4 q] .. x[4 q + 3] of lane 4 i + c.
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) {
+      const F low = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0x88);
+      const F high = _mm512_shuffle_f32x4(fours[8 + c], fours[12 + c], 0x88);
+      const F low_odd = _mm512_shuffle_f32x4(fours[c], fours[4 + c], 0xdd);
+      const F high_odd = _mm512_shuffle_f32x4(fours[8 + c], fours[12 + c], 0xdd);
+      x[c] = _mm512_shuffle_f32x4(low, high, 0x88);
+      x[4 + c] = _mm512_shuffle_f32x4(low_odd, high_odd, 0x88);
+      x[8 + c] = _mm512_shuffle_f32x4(low, high, 0xdd);
+      x[12 + c] = _mm512_shuffle_f32x4(low_odd, high_odd, 0xdd);
+    }
+  }
   // 32 bytes of each of 16 rows, `stride` bytes apart: x[i] has bytes 4 i .. 4 i + 3 of all.
   static void transpose_quads(const uint8_t* rows, int64_t stride, I (&x)[8]) {
     I a[8];

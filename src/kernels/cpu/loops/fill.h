@@ -26,10 +26,18 @@ PanelMatmul float_panels() {
           no_scratch, pack_float<V, Element>, multiply_float<V, Element>};
 }
 
+// What a product of a quantized format takes.
+template <class Format>
+constexpr XForm kBytesOf = Format::kGroup == kBlock ? XForm::kInt8 : XForm::kInt8Halves;
+
 template <class V, class Format>
 PanelMatmul packed_panels() {
   using Product = PackedProduct<V, Format>;
-  return {V::kLanes,        XForm::kInt8, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
+  return {V::kLanes,
+          kBytesOf<Format>,
+          Format::panel_bytes,
+          Product::scratch_bytes,
+          pack_blocks<V, Format>,
           Product::multiply};
 }
 
@@ -42,8 +50,8 @@ PlanesMatmul panels_in_planes() {
     using Upper = typename Whole::Upper;
     using UpperProduct = PackedProduct<V, Upper>;
     return {
-        {V::kLanes, XForm::kInt8, Whole::panel_bytes, Product::scratch_bytes, Whole::pack, Product::multiply},
-        {V::kLanes, XForm::kInt8, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
+        {V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack, Product::multiply},
+        {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
          UpperProduct::multiply}};
   } else {
     return {};

@@ -74,6 +74,18 @@ struct PlainCache {
     Stored* keys = reinterpret_cast<Stored*>(tile) + position;
     for (int64_t d = 0; d < head_dim; d += V::kLanes) {
       const int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
+      if constexpr (requires(F(&x)[V::kLanes]) { V::transpose(x); }) {
+        if (n_keys == V::kLanes && n == V::kLanes) {
+          F dims[V::kLanes];
+#pragma GCC unroll 16
+          for (int64_t j = 0; j < V::kLanes; ++j) dims[j] = V::load(k + j * stride + d);
+          V::transpose(dims);
+#pragma GCC unroll 16
+          for (int64_t i = 0; i < V::kLanes; ++i)
+            Element::store(keys + (d + i) * kKeyTile<V>, dims[i], V::kLanes);
+          continue;
+        }
+      }
       Stored rounded[kAppendedKeys][V::kLanes];
       for (int64_t j = 0; j < n_keys; ++j) Element::store(rounded[j], V::load(k + j * stride + d, n), n);
       for (int64_t i = 0; i < n; ++i) {

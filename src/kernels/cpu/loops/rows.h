@@ -59,8 +59,8 @@ void rms_norm_rows(const RmsNormParams& p) {
   }
 }
 
-// What products need of the halves of kBlocks blocks, by the sums of their q. Modulo 2^32, as a NaN's q may
-// be the smallest int32.
+// What products need of the sums of kBlocks blocks, by those of their halves. Modulo 2^32, as a NaN's q may be
+// the smallest int32.
 template <int64_t kBlocks>
 [[gnu::always_inline]] inline void store_sums(const int32_t (&halves)[2][kBlocks], int64_t block,
                                               const QuantizedRows& y) {
@@ -74,6 +74,7 @@ template <int64_t kBlocks>
     y.sum[block + b] = minus_128_times(sum);
     y.total[block + b] = y.scale[block + b] * static_cast<float>(sum);
   }
+  if (y.half == nullptr) return;
 #pragma GCC unroll 1
   for (int64_t b = 0; b < kBlocks; ++b) {
     for (int64_t h = 0; h < 2; ++h) {
