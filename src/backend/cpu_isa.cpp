@@ -34,7 +34,7 @@ std::string list(const std::vector<const CpuIsa*>& isas) {
 kernels::PanelMatmulParams rows_from(kernels::PanelMatmulParams p, int64_t row) {
   const int64_t elements = row * p.k;
   const int64_t blocks = elements / kBlock32;
-  const kernels::QuantizedRows& q = p.quantized;
+  const kernels::QuantizedRows q = p.quantized;
   p.n -= row;
   p.x += elements;
   p.quantized = {q.q + elements, q.scale + blocks, q.sum + blocks, q.total + blocks, nullptr, nullptr};

@@ -83,8 +83,8 @@ struct Quantized {
         total(n_blocks),
         half_total(n_blocks * 2) {}
   kernels::QuantizedRows rows(int64_t block = 0) {
-    return {q.data() + block * 32,   scale.data() + block, sum.data() + block,
-            half.data() + block * 2, total.data() + block, half_total.data() + block * 2};
+    return {q.data() + block * 32, scale.data() + block,    sum.data() + block,
+            total.data() + block,  half.data() + block * 2, half_total.data() + block * 2};
   }
   Guarded<int8_t> q;
   Guarded<float> scale;
@@ -122,6 +122,17 @@ TEST_P(CpuKernelsTest, BlocksAreQuantizedTogetherAsEachAlone) {
   EXPECT_TRUE(same_bits(together.scale.values(), alone.scale.values()));
   EXPECT_TRUE(same_bits(together.total.values(), alone.total.values()));
   EXPECT_TRUE(same_bits(together.half_total.values(), alone.half_total.values()));
+
+  // Without halves the rest is the same.
+  Quantized whole(kBlocks);
+  kernels::QuantizedRows rows = whole.rows();
+  rows.half = nullptr;
+  rows.half_total = nullptr;
+  cpu.quantize(x.data(), 1, kBlocks * 32, rows);
+  EXPECT_EQ(whole.q.values(), together.q.values());
+  EXPECT_EQ(whole.sum.values(), together.sum.values());
+  EXPECT_TRUE(same_bits(whole.scale.values(), together.scale.values()));
+  EXPECT_TRUE(same_bits(whole.total.values(), together.total.values()));
 
   for (int64_t block = 0; block < kBlocks; ++block) {
     const float* first = x.data() + block * 32;

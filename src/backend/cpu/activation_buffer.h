@@ -33,8 +33,7 @@ class ActivationBuffer {
     const int64_t elements = whole(rows * cols, kWhole);
     // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those of
     // its halves.
-    if (forms.has_int8())
-      TRY(quantized_.reserve(elements, elements + elements / kBlock32 * 28, memory));
+    if (forms.has_int8()) TRY(quantized_.reserve(elements, elements + elements / kBlock32 * 28, memory));
     if (forms.has(XForm::kBf16Parts)) {
       const int64_t numbers =
           whole(rows, kernels::kSplitRows) * whole(cols, kernels::kSplitCols) * kernels::kSplitParts;

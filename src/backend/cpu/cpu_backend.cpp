@@ -392,8 +392,7 @@ class CpuBackend final : public HostBackend {
   // The product with the LM head, as far as it can have the highest logits.
   void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
                          const HeadScreen& screen, const Activations& x) {
-    screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has_int8(),
-                     x.n);
+    screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has_int8(), x.n);
     {
       metrics::Cost coarse_cost = product_cost(*coarse.w, x.n);
       coarse_cost.weight_bytes = screen.coarse_bytes;

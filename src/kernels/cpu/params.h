@@ -11,11 +11,11 @@ namespace inferno::kernels {
 
 // Rows of activations in blocks of 32: x = scale * q. As llama.cpp's Q8_0, but with scales in float32.
 struct QuantizedRows {
-  int8_t* q;      // (n, k), -127 .. 127
-  float* scale;   // (n, k / 32)
-  int32_t* sum;   // (n, k / 32): -128 * sum of the block's q; it takes back what weights stored as q + 128
-                  // add to a dot product
-  float* total;   // (n, k / 32): scale * sum of the block's q, what a minimum of weights is multiplied by
+  int8_t* q;     // (n, k), -127 .. 127
+  float* scale;  // (n, k / 32)
+  int32_t* sum;  // (n, k / 32): -128 * sum of the block's q; it takes back what weights stored as q + 128
+                 // add to a dot product
+  float* total;  // (n, k / 32): scale * sum of the block's q, what a minimum of weights is multiplied by
   // (n, k / 16): the same of each half block; or nullptr, where no product takes XForm::kInt8Halves
   int32_t* half;
   float* half_total;
@@ -107,8 +107,8 @@ struct PanelMatmul {
   // are zeros.
   void (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;
   void (*multiply)(const PanelMatmulParams& p) = nullptr;
-  // Of 8-bit activations, or nullptr: the same, bit for bit, but faster, where n is a multiple of kMatrixTileRows.
-  // For no other n.
+  // Of 8-bit activations, or nullptr: the same, bit for bit, but faster, where n is a multiple of
+  // kMatrixTileRows. For no other n.
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
 };
 

@@ -33,12 +33,9 @@ constexpr XForm kBytesOf = Format::kGroup == kBlock ? XForm::kInt8 : XForm::kInt
 template <class V, class Format>
 PanelMatmul packed_panels() {
   using Product = PackedProduct<V, Format>;
-  return {V::kLanes,
-          kBytesOf<Format>,
-          Format::panel_bytes,
-          Product::scratch_bytes,
-          pack_blocks<V, Format>,
-          Product::multiply};
+  return {
+      V::kLanes,        kBytesOf<Format>, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
+      Product::multiply};
 }
 
 // Only where putting the planes together costs little beside the products: AVX2 took 1.24 of its time with
@@ -49,10 +46,10 @@ PlanesMatmul panels_in_planes() {
     using Product = PackedProduct<V, Whole>;
     using Upper = typename Whole::Upper;
     using UpperProduct = PackedProduct<V, Upper>;
-    return {
-        {V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack, Product::multiply},
-        {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
-         UpperProduct::multiply}};
+    return {{V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack,
+             Product::multiply},
+            {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
+             UpperProduct::multiply}};
   } else {
     return {};
   }

@@ -59,22 +59,27 @@ void rms_norm_rows(const RmsNormParams& p) {
   }
 }
 
-// What products need of the sums of kBlocks blocks, by those of their halves. Modulo 2^32, as a NaN's q may be
-// the smallest int32.
+// What products need of the sums of kBlocks blocks' q. Modulo 2^32, as a NaN's q may be the smallest int32.
+[[gnu::always_inline]] inline int32_t minus_128_times(int32_t sum) {
+  return static_cast<int32_t>(0u - 128u * static_cast<uint32_t>(sum));
+}
 template <int64_t kBlocks>
-[[gnu::always_inline]] inline void store_sums(const int32_t (&halves)[2][kBlocks], int64_t block,
+[[gnu::always_inline]] inline void store_sums(const int32_t (&sums)[kBlocks], int64_t block,
                                               const QuantizedRows& y) {
-  const auto minus_128_times = [](int32_t sum) {
-    return static_cast<int32_t>(0u - 128u * static_cast<uint32_t>(sum));
-  };
 #pragma GCC unroll 1
   for (int64_t b = 0; b < kBlocks; ++b) {
-    const auto sum =
-        static_cast<int32_t>(static_cast<uint32_t>(halves[0][b]) + static_cast<uint32_t>(halves[1][b]));
-    y.sum[block + b] = minus_128_times(sum);
-    y.total[block + b] = y.scale[block + b] * static_cast<float>(sum);
+    y.sum[block + b] = minus_128_times(sums[b]);
+    y.total[block + b] = y.scale[block + b] * static_cast<float>(sums[b]);
   }
-  if (y.half == nullptr) return;
+}
+// Of those of their halves.
+template <int64_t kBlocks>
+[[gnu::always_inline]] inline void store_halves(const int32_t (&halves)[2][kBlocks], int64_t block,
+                                                const QuantizedRows& y) {
+  int32_t sums[kBlocks];
+  for (int64_t b = 0; b < kBlocks; ++b)
+    sums[b] = static_cast<int32_t>(static_cast<uint32_t>(halves[0][b]) + static_cast<uint32_t>(halves[1][b]));
+  store_sums(sums, block, y);
 #pragma GCC unroll 1
   for (int64_t b = 0; b < kBlocks; ++b) {
     for (int64_t h = 0; h < 2; ++h) {
@@ -87,8 +92,8 @@ template <int64_t kBlocks>
 // The largest |x| of a block below which 127 / largest would be infinite: such a block is zeros.
 constexpr float kSmallestLargest = 1e-36f;
 
-// One block; in quantize_blocks it takes half of the time.
-template <class V>
+// One block; in quantize_blocks it takes half of the time. kHalves: whether the halves' sums are asked for.
+template <class V, bool kHalves>
 void quantize_block(const float* x, int64_t block, const QuantizedRows& y) {
   using F = typename V::F;
   using I = typename V::I;
@@ -112,11 +117,15 @@ void quantize_block(const float* x, int64_t block, const QuantizedRows& y) {
     I& half = sums[i * 2 / kVectors];
     half = V::add_i32(half, q);
   }
-  store_sums<1>({{V::sum_i32(sums[0])}, {V::sum_i32(sums[1])}}, block, y);
+  if constexpr (kHalves) {
+    store_halves<1>({{V::sum_i32(sums[0])}, {V::sum_i32(sums[1])}}, block, y);
+  } else {
+    store_sums<1>({V::sum_i32(V::add_i32(sums[0], sums[1]))}, block, y);
+  }
 }
 
 // V::kLanes blocks from this one on: what is one number of a block is a lane.
-template <class V>
+template <class V, bool kHalves>
 void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
   using F = typename V::F;
   using I = typename V::I;
@@ -138,31 +147,41 @@ void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
   V::store(y.scale + block, V::zero_if_less(largest, smallest, V::div(largest, V::set(127.0f))));
   float inverse[kBlocks];
   V::store(inverse, V::zero_if_less(largest, smallest, V::div(V::set(127.0f), largest)));
-  I sums[2][kBlocks];
+  constexpr int kSums = kHalves ? 2 : 1;
+  I sums[kSums][kBlocks];
 #pragma GCC unroll 16
   for (int b = 0; b < kBlocks; ++b) {
-    sums[0][b] = sums[1][b] = V::zero_i32();
+    for (auto& of_blocks : sums) of_blocks[b] = V::zero_i32();
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) {
       const int64_t at = b * kBlock32 + i * V::kLanes;
       const I q = V::to_int(V::mul(V::load(first + at), V::set(inverse[b])));
       V::store_i8(y.q + block * kBlock32 + at, q);
-      I& half = sums[i * 2 / kVectors][b];
-      half = V::add_i32(half, q);
+      I& sum = sums[i * kSums / kVectors][b];
+      sum = V::add_i32(sum, q);
     }
   }
-  int32_t halves[2][kBlocks];
-  for (int h = 0; h < 2; ++h) V::store_i32(halves[h], V::sum_of_each(sums[h]));
-  store_sums(halves, block, y);
+  int32_t of_each[kSums][kBlocks];
+  for (int s = 0; s < kSums; ++s) V::store_i32(of_each[s], V::sum_of_each(sums[s]));
+  if constexpr (kHalves) {
+    store_halves(of_each, block, y);
+  } else {
+    store_sums(of_each[0], block, y);
+  }
+}
+
+template <class V, bool kHalves>
+void quantize_all(const float* x, int64_t n_blocks, const QuantizedRows& y) {
+  int64_t block = 0;
+  for (; n_blocks - block >= V::kLanes; block += V::kLanes) quantize_blocks<V, kHalves>(x, block, y);
+  for (; block < n_blocks; ++block) quantize_block<V, kHalves>(x, block, y);
 }
 
 // A NaN or an infinity in a block makes its scale NaN or infinite, and so every product with it.
 template <class V>
 void quantize_rows(const float* x, int64_t n, int64_t k, const QuantizedRows& y) {
   const int64_t n_blocks = n * k / kBlock32;
-  int64_t block = 0;
-  for (; n_blocks - block >= V::kLanes; block += V::kLanes) quantize_blocks<V>(x, block, y);
-  for (; block < n_blocks; ++block) quantize_block<V>(x, block, y);
+  y.half != nullptr ? quantize_all<V, true>(x, n_blocks, y) : quantize_all<V, false>(x, n_blocks, y);
 }
 
 // x / (1 + e^-x); gelu's tanh form is the same of another argument.
