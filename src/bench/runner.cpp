@@ -67,8 +67,8 @@ backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::Ceilings
 // an operation; a backend that would wait for each besides is left alone. Nobody else profiles it meanwhile.
 class PromptProfile {
  public:
-  explicit PromptProfile(backend::Backend& backend) : backend_(backend) {
-    if (backend.profiling_waits()) return;
+  explicit PromptProfile(backend::Backend& backend) : backend_(backend), is_on_(!backend.profiling_waits()) {
+    if (!is_on_) return;
     backend_.profile().clear();
     backend_.set_profiling(true);
   }
@@ -76,10 +76,12 @@ class PromptProfile {
   PromptProfile(const PromptProfile&) = delete;
   PromptProfile& operator=(const PromptProfile&) = delete;
 
-  void stop() { backend_.set_profiling(false); }
+  void stop() {
+    if (is_on_) backend_.set_profiling(false);
+  }
   // After stop().
   std::optional<PromptParts> parts() const {
-    if (backend_.profiling_waits()) return std::nullopt;
+    if (!is_on_) return std::nullopt;
     const metrics::Profile& profile = backend_.profile();
     const metrics::Profile::Row matrices = profile.total("matmul");
     const Nanoseconds attention = profile.total("attention_step").time;
@@ -91,6 +93,7 @@ class PromptProfile {
 
  private:
   backend::Backend& backend_;
+  bool is_on_;
 };
 
 int n_trials(const ConfigResult& result) {

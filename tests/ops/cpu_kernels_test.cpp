@@ -103,6 +103,7 @@ TEST_P(CpuKernelsTest, BlocksAreQuantizedTogetherAsEachAlone) {
   x[7 * 32 + 31] = -1e30f;
   x[9 * 32 + 4] = std::numeric_limits<float>::quiet_NaN();
   x[11 * 32 + 17] = -std::numeric_limits<float>::infinity();
+  x[36 * 32 + 9] = std::numeric_limits<float>::quiet_NaN();  // in a block that is left over
   Quantized together(kBlocks);
   Quantized alone(kBlocks);
   cpu.quantize(x.data(), 1, kBlocks * 32, together.rows());

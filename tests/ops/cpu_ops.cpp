@@ -118,8 +118,8 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
     half.resize(q.size() / 16);
     half_total.resize(q.size() / 16);
   }
-  const kernels::QuantizedRows quantized = {q.data(),     scale.data(), sum.data(),
-                                            total.data(), half.data(),  half_total.data()};
+  kernels::QuantizedRows quantized = {q.data(), scale.data(), sum.data(), total.data(), nullptr, nullptr};
+  if (has_halves) quantized.half = half.data(), quantized.half_total = half_total.data();
   if (is_int8) cpu.quantize(p.x, p.n, p.k, quantized);
   std::vector<uint16_t> parts;
   if (kernel.x_form == kernels::XForm::kBf16Parts) {

@@ -114,6 +114,8 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
   for (const DType dtype : cache_types()) cases.push_back({dtype, dtype == DType::kQ8_0 ? 64 : 10});
   // Of whole tiles, of more than there may be, and of none.
   for (const int64_t head_dim : {96, 288, 48}) cases.push_back({DType::kF16, head_dim});
+  // Of whole vectors.
+  for (const DType dtype : {DType::kF32, DType::kBF16}) cases.push_back({dtype, 48});
   for (const auto [dtype, head_dim] : cases) {
     const std::vector<float> k = random.floats(n * kHeads * head_dim, -100.0, 100.0);
     const std::vector<float> v = random.floats(n * kHeads * head_dim, -0.01, 0.01);

@@ -32,7 +32,8 @@ constexpr int64_t kActivationRows = 64;
 constexpr int64_t kScreenedRows = 4;
 // Groups of the head's rows that a thread takes at once of those that a screen has left.
 constexpr int64_t kGroupsPerTurn = 8;
-// Blocks of rows of activations for each thread, where there are enough rows.
+// The most rows of activations in a block of them, and blocks for each thread, where there are enough rows.
+constexpr int64_t kBlockRows = 16;
 constexpr int64_t kBlocksPerThread = 4;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.
@@ -192,9 +193,9 @@ class CpuBackend final : public HostBackend {
     const Activations normed = {a.normed.as<float>(), n, formed_};
     if (n >= kSharedRows) {
       multiply(gate_up, normed);
-      for_rows(n, [&](int64_t row) {
-        activate({row, 1, 0, hidden});
-        form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, 1, activated_);
+      for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
+        activate({row, n_rows, 0, hidden});
+        form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, n_rows, activated_);
       });
     } else {
       // The last part may have fewer rows: as if those that are missing were made.
@@ -271,19 +272,13 @@ class CpuBackend final : public HostBackend {
       if (n > 0) fn(0, n);
       return;
     }
-    // Long ones for the keys of a tile, short ones so that nobody waits for the last.
-    const int64_t block = std::clamp<int64_t>(n / (team_.n_threads() * kBlocksPerThread), 4, 16);
+    // As many as the cache takes keys at once, or fewer so that nobody waits for the last.
+    const int64_t n_threads = team_.n_threads();
+    const int64_t block = n % (n_threads * kBlockRows) == 0
+                              ? kBlockRows
+                              : std::clamp<int64_t>(n / (n_threads * kBlocksPerThread), 4, kBlockRows);
     team_.run((n + block - 1) / block,
               [&](int64_t turn, unsigned) { fn(turn * block, std::min(block, n - turn * block)); });
-  }
-
-  // fn(row), likewise: where what is done to a row is several things, of which the later ones find it in the
-  // first-level cache.
-  template <class Fn>
-  void for_rows(int64_t n, const Fn& fn) {
-    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
-      for (int64_t r = row; r < row + n_rows; ++r) fn(r);
-    });
   }
 
   void rope_rows(const RopeArgs& a, int64_t row, int64_t n) {
@@ -359,10 +354,10 @@ class CpuBackend final : public HostBackend {
   void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
                      const Tensor& normed) {
     const int64_t dim = x.cols();
-    for_rows(x.shape[0], [&](int64_t row) {
+    for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
       kernels_.rms_norm(
-          {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, 1, dim, eps});
-      form_rows(products, normed.as<float>(), row, 1);
+          {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
+      form_rows(products, normed.as<float>(), row, n);
     });
   }
 

@@ -99,9 +99,12 @@ void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int
     multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
     return;
   }
+  kernels::QuantizedRows quantized = x.formed.quantized_from(0);
+  if (m.kernel.x_form != kernels::XForm::kInt8Halves)
+    quantized.half = nullptr, quantized.half_total = nullptr;
   multiply_rows(m.kernel,
-                {m.panels.get(), vector_of(*p.bias), x.x, x.formed.quantized_from(0), x.formed.split(),
-                 x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, begin, end,
+                {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.split(), x.formed.f16(), p.y,
+                 x.n, p.w->rows, p.w->cols, begin, end,
                  static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next.at, next.bytes});
 }
 

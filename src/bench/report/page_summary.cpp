@@ -97,8 +97,8 @@ std::string report_tables(const Report& report, const std::string& name) {
                     speed, 1) +
          html_table("Ceilings, traffic and shares of the wall time",
                     {"Config", "Prefill of ceiling", "Decode of ceiling", "Decode GB/s", "MB/token",
-                     "Prefill time %", "… of which matrices %", "… attention %", "… rest %", "Decode time %",
-                     "Sampling %", "Detok %", "Other %", "KV MB"},
+                     "Prefill time %", "Prompt: matrices %", "Prompt: attention %", "Prompt: rest %",
+                     "Decode time %", "Sampling %", "Detok %", "Other %", "KV MB"},
                     cost, 1) +
          notes;
 }
