@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -219,6 +220,36 @@ TEST_P(AttentionTest, HowThePrefillIsCutChangesNoBit) {
         in_parts.insert(in_parts.end(), y.begin(), y.end());
       }
       EXPECT_TRUE(same_bits(in_parts, at_once)) << step << " queries at a time";
+    }
+  }
+}
+
+// Many query rows of a KV head go through kernels of their own.
+TEST_P(AttentionTest, HowManyQueriesAreTogetherChangesNoBit) {
+  for (const DType dtype : cache_types()) {
+    for (const auto& [ratio, head_dim, window] : {std::array<int64_t, 3>{1, 64, 0},
+                                                  {2, 128, 0},
+                                                  {3, 64, 300},
+                                                  {2, 64, 7},
+                                                  {1, 256, 100},
+                                                  {2, 96, 0}}) {
+      const Shape shape = {2 * ratio, 2, head_dim, window, dtype};
+      SCOPED_TRACE(shape.describe());
+      constexpr int64_t kQueries = 67;
+      // The last queries begin chunks of positions, and where the windows begin differs.
+      for (const int64_t context : {kQueries, int64_t{90}, int64_t{290}, int64_t{545}}) {
+        const Sequence whole = make_sequence(shape, context, kQueries);
+        const std::vector<float> at_once = run(ops(), shape, {whole}, 16);
+        const int64_t per_query = static_cast<int64_t>(at_once.size()) / kQueries;
+        for (const int64_t query : {0, 1, 22, 33, 44, 55, 65, 66}) {
+          const std::vector<float> alone =
+              run(ops(), shape, {part_of(shape, whole, kQueries - 1 - query, 1)}, 16);
+          const std::span<const float> of_all(at_once.data() + query * per_query,
+                                              static_cast<size_t>(per_query));
+          EXPECT_TRUE(same_bits(alone, std::vector<float>(of_all.begin(), of_all.end())))
+              << "context " << context << ", query " << query;
+        }
+      }
     }
   }
 }

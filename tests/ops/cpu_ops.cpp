@@ -173,25 +173,24 @@ void kv_append(const CpuKernels& cpu, const kernels::KvAppendParams& p) {
 }
 
 template <class Fn>
-void for_parts(const kernels::AttentionParams& p, const Fn& fn) {
+void for_parts(const kernels::AttentionParams& p, int64_t most_rows, const Fn& fn) {
   for (int64_t s = 0; s < p.n_seqs; ++s) {
     const int64_t rows = (p.cu_seqlens_q[s + 1] - p.cu_seqlens_q[s]) * (p.n_heads / p.kv.n_kv_heads);
     for (int64_t h = 0; h < p.kv.n_kv_heads; ++h) {
-      for (int64_t row = 0; row < rows; row += kernels::kMaxQueryRows) {
-        fn(kernels::AttentionPart{p, s, h, row, std::min(rows, row + kernels::kMaxQueryRows)});
-      }
+      for (int64_t row = 0; row < rows; row += most_rows)
+        fn(kernels::AttentionPart{p, s, h, row, std::min(rows, row + most_rows)});
     }
   }
 }
 
 void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
-  for_parts(p, [&](const kernels::AttentionPart& part) { cpu.attention(part); });
+  for_parts(p, cpu.query_rows, [&](const kernels::AttentionPart& part) { cpu.attention(part); });
   // What a part is told of the next one, whatever that is, changes nothing.
   const int64_t n_outputs = p.cu_seqlens_q[p.n_seqs] * p.n_heads * p.kv.head_dim;
   const std::vector<float> alone(p.y, p.y + n_outputs);
   std::fill_n(p.y, n_outputs, -1.0f);
   std::vector<kernels::AttentionPart> parts;
-  for_parts(p, [&](const kernels::AttentionPart& part) { parts.push_back(part); });
+  for_parts(p, cpu.query_rows, [&](const kernels::AttentionPart& part) { parts.push_back(part); });
   for (size_t i = 0; i < parts.size(); ++i) {
     kernels::AttentionPart own = parts[i];
     own.next = &parts[(i + 1) % parts.size()];
@@ -203,7 +202,7 @@ void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
 
 // The last chunk first, and chunks that no row sees too.
 void attention_in_chunks(const CpuKernels& cpu, const kernels::AttentionParams& p) {
-  for_parts(p, [&](kernels::AttentionPart part) {
+  for_parts(p, cpu.query_rows, [&](kernels::AttentionPart part) {
     const int64_t n_chunks =
         (p.context_lens[part.seq] + kernels::kAttentionChunk - 1) / kernels::kAttentionChunk;
     const int64_t size = (part.row_end - part.row_begin) * (p.kv.head_dim + 2);

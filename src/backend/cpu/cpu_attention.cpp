@@ -9,12 +9,14 @@ namespace {
 
 using kernels::AttentionParams;
 using kernels::kAttentionChunk;
-using kernels::kMaxQueryRows;
 
 // For what chunks leave. Beyond, parts stay whole: that many rows and positions are much work for a part.
 constexpr int64_t kMaxPartialBytes = int64_t{16} << 20;
 // Keys and values below that a cache may keep from one token to the next: nothing to fetch.
 constexpr uint64_t kUncachedBytes = 256 * 1024;
+// Parts have different work, and whoever is done early takes the next one.
+constexpr int64_t kPartsPerThread = 4;
+constexpr int64_t kFewestRows = 24;
 
 template <class Part>
 kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
@@ -58,6 +60,13 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
   bytes_read_ = 0;
   is_decoding_ = true;
   const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
+  const int64_t n_queries_of_all = a.batch.cu_seqlens_q[a.batch.n_seqs];
+  // Fewer rows read the cache more often, but a thread without a part waits.
+  int64_t most_rows = kernels_.query_rows;
+  while (most_rows > kFewestRows &&
+         n_queries_of_all * a.q.shape[1] < most_rows * kPartsPerThread * team_.n_threads()) {
+    most_rows /= 2;
+  }
   for (int64_t s = 0; s < a.batch.n_seqs; ++s) {
     const int64_t n_queries = a.batch.cu_seqlens_q[s + 1] - a.batch.cu_seqlens_q[s];
     const int64_t first_position = a.batch.context_lens[s] - n_queries;
@@ -68,8 +77,8 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
         a.window == 0 ? a.batch.context_lens[s] : std::min<int64_t>(a.window, a.batch.context_lens[s]);
     bytes_read_ += 2 * row_bytes(a.kv.dtype, static_cast<size_t>(n_seen * a.kv.n_kv_heads * a.kv.head_dim));
     // The last rows first: they see the most.
-    for (int64_t begin = (rows - 1) / kMaxQueryRows * kMaxQueryRows; begin >= 0; begin -= kMaxQueryRows) {
-      const int64_t end = std::min(rows, begin + kMaxQueryRows);
+    for (int64_t begin = (rows - 1) / most_rows * most_rows; begin >= 0; begin -= most_rows) {
+      const int64_t end = std::min(rows, begin + most_rows);
       const int64_t first = first_position + begin / heads_per_kv_head;
       const int64_t last = first_position + (end - 1) / heads_per_kv_head;
       const int64_t oldest = a.window == 0 ? 0 : std::max<int64_t>(0, first - a.window + 1);

@@ -139,11 +139,11 @@ struct LogitBoundsParams {
 // Some of the work of attention: of one sequence and one KV head, some query rows. A query row is a (query,
 // head) pair of the heads that share the KV head: number i is query i / heads_per_kv_head, head i %
 // heads_per_kv_head of them.
-constexpr int64_t kMaxQueryRows = 48;
+constexpr int64_t kMaxQueryRows = 96;
 struct AttentionPart {
   AttentionParams all;
   int64_t seq, kv_head;
-  int64_t row_begin, row_end;  // at most kMaxQueryRows
+  int64_t row_begin, row_end;  // at most CpuKernels::query_rows
   // A part may be cut into its chunks of positions: then it leaves here what chunk number `chunk` comes to,
   // for each row (head_dim + 2): the weighted sum of its values, its largest score and the sum of its
   // weights. What merge_attention() makes of them has the same bits as y without.

@@ -26,11 +26,12 @@ constexpr int64_t kDepth = 32;  // what a product sums: dimensions of keys, posi
 constexpr int64_t kTileHalves = kRows * kDepth;
 constexpr int64_t kKeys = 16;    // positions of a tile of keys
 constexpr int64_t kValues = 16;  // dimensions of a tile of values
-constexpr int64_t kMaxTiles = kMaxQueryRows / kRows;
+constexpr int64_t kMaxTiles = 3;
+constexpr int64_t kTileRows = kMaxTiles * kRows;  // query rows of a part
 constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kParts = kF16Parts;
 constexpr int64_t kDepths = kAttentionChunk / kDepth;
-static_assert(kMaxQueryRows % kRows == 0 && kKeyTile<V> % kDepth == 0);
+static_assert(kTileRows <= kMaxQueryRows && kKeyTile<V> % kDepth == 0);
 
 // Weights are at most 1: times this, small ones keep their bits.
 constexpr float kWeightFactor = 16384;
@@ -88,9 +89,9 @@ struct Work {
   int64_t n;  // rows
   int64_t n_tiles;
   QueryRow* rows;
-  float score_factors[kMaxQueryRows];  // what the product of a query and a key is multiplied by
+  float score_factors[kTileRows];  // what the product of a query and a key is multiplied by
   alignas(64) uint16_t queries[kMaxTiles * kMaxHeadDim / kDepth * kParts * kTileHalves];
-  alignas(64) float scores[kMaxQueryRows][kAttentionChunk];
+  alignas(64) float scores[kTileRows][kAttentionChunk];
   // (tiles, depths, parts, 16 rows, 32 positions)
   alignas(64) uint16_t weights[kMaxTiles][kDepths][kParts][kRows][kDepth];
   // Of the first and the last 32 positions of a chunk, where some are not seen.
@@ -346,7 +347,7 @@ void attend_chunk(Work& w, const AttentionPart& p, const Head& head, int64_t chu
   add_values(values, head, chunk, seen);
   values.begin(up(seen.end - key_begin, kKeys) / kKeys * (head.head_dim / kDepth));
   score(w, head, chunk, key_begin, seen.end, values);
-  Mix mixes[kMaxQueryRows];
+  Mix mixes[kTileRows];
   for (int64_t r = 0; r < w.n; ++r) mixes[r] = weigh_row(w, r, chunk, depth_begin, depth_end);
   written_for_tiles(w.weights);
   TileFetcher next_keys;
@@ -387,6 +388,7 @@ void set_attention(CpuKernels* table) {
   table->f16_in_tiles = true;
   table->kv_append = kv_append;
   table->attention = attention;
+  table->query_rows = kTileRows;
 }
 
 }  // namespace inferno::kernels::amx_fp16

@@ -47,13 +47,11 @@ CachedHead<V, Cache> cached_head(const AttentionPart& p) {
           p.kv_head};
 }
 
-// Scores of kRows rows against the tile of positions from `position` on.
-template <class V, class Cache, int kRows, class AnyFetcher>
-void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t position, typename V::F scale,
-                float* scores, AnyFetcher& fetcher) {
+// Scores of kRows rows against the first kVectors vectors of positions of a tile.
+template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
+void score_tile(const QueryRow* rows, int64_t head_dim, const uint8_t* k, typename V::F scale, float* scores,
+                AnyFetcher& fetcher) {
   using F = typename V::F;
-  constexpr int kVectors = V::kScoreVectors;
-  const uint8_t* k = head.key_tile(position);
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
@@ -61,7 +59,7 @@ void score_tile(const QueryRow* rows, const CachedHead<V, Cache>& head, int64_t 
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
   int64_t block = 0;
-  for (int64_t d = 0; d < head.head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
+  for (int64_t d = 0; d < head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
     typename Cache::Scale scales[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k + block, v * V::kLanes);
@@ -189,8 +187,10 @@ void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cac
     WhatIsRead<V, Cache>::add_values(values, head, chunk, seen);
     values.begin((tiles_end - first_tile) / kKeyTile<V> * head.head_dim);
   }
-  for (int64_t i = first_tile; i < tiles_end; i += kKeyTile<V>)
-    score_tile<V, Cache, kRows>(rows, head, chunk + i, V::set(p.all.scale), scores + i, values);
+  for (int64_t i = first_tile; i < tiles_end; i += kKeyTile<V>) {
+    score_tile<V, Cache, kRows, V::kScoreVectors>(rows, head.head_dim, head.key_tile(chunk + i),
+                                                  V::set(p.all.scale), scores + i, values);
+  }
   Mix mixes[kRows];
   for (int t = 0; t < kRows; ++t)
     mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
@@ -234,11 +234,172 @@ void attend_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const Cache
   attend_rest<V, Cache, V::kScoreRows - 1, false>(p, rows + i, n - i, head, chunk);
 }
 
+// Many rows of a part: keys and values are brought into float32 once for all of them, as many at once as the
+// first-level cache keeps, values by kWideDims dimensions.
+constexpr int64_t kMaxWideHeadDim = 256;
+template <class V>
+constexpr int64_t kWideDims = V::kScoreVectors* V::kLanes;
+template <class V>
+constexpr int64_t kWideValues = 4096 / kWideDims<V>;
+
+template <class V>
+struct WideWork {
+  static constexpr int64_t kKeyFloats = kKeyTile<V> * kMaxWideHeadDim;
+  static constexpr int64_t kValueFloats = kWideValues<V> * kWideDims<V>;
+  alignas(64) float scores[kMaxQueryRows][kAttentionChunk];
+  alignas(64) float unpacked[kKeyFloats > kValueFloats ? kKeyFloats : kValueFloats];
+  alignas(64) float sums[kMaxQueryRows][kWideDims<V>];
+  Mix mixes[kMaxQueryRows];
+};
+
+// A tile of keys, as it lies in a cache in F32.
+template <class V, class Cache>
+void unpack_keys(const uint8_t* k, int64_t head_dim, float* to) {
+  constexpr int kVectors = V::kScoreVectors;
+  int64_t block = 0;
+  for (int64_t d = 0; d < head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
+    typename Cache::Scale scales[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k + block, v * V::kLanes);
+    for (int64_t i = 0; i < Cache::kBlockDims; ++i) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        V::store(to + (d + i) * kKeyTile<V> + v * V::kLanes,
+                 Cache::key(k + block, i, v * V::kLanes, scales[v]));
+      }
+    }
+  }
+}
+
+// Of the values of positions begin .. end - 1 of the chunk, kWideDims dimensions from d on.
+template <class V, class Cache>
+void unpack_values(const CachedHead<V, Cache>& head, int64_t chunk, int64_t begin, int64_t end, int64_t d,
+                   float* to) {
+  for (int64_t tile_end; begin < end; begin = tile_end) {
+    tile_end = begin / kKeyTile<V> * kKeyTile<V> + kKeyTile<V>;
+    const uint8_t* row = head.value_tile(chunk + begin) + begin % kKeyTile<V> * head.row_bytes;
+    for (; begin < tile_end && begin < end; ++begin, row += head.row_bytes, to += kWideDims<V>) {
+      typename V::F x[V::kScoreVectors];
+      Cache::values(row, d, V::kLanes, x);
+#pragma GCC unroll 4
+      for (int v = 0; v < V::kScoreVectors; ++v) V::store(to + v * V::kLanes, x[v]);
+    }
+  }
+}
+
+// sums += n values, weighted, of kScoreRows rows.
+template <class V>
+void add_unpacked(const float* values, int64_t n, const float (*weights)[kAttentionChunk], int64_t i,
+                  float (*all_sums)[kWideDims<V>]) {
+  constexpr int kRows = V::kScoreRows;
+  constexpr int kVectors = V::kScoreVectors;
+  typename V::F sums[kRows][kVectors];
+#pragma GCC unroll 8
+  for (int t = 0; t < kRows; ++t) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[t][v] = V::load(all_sums[t] + v * V::kLanes);
+  }
+  for (int64_t end = i + n; i < end; ++i, values += kWideDims<V>) {
+    typename V::F x[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) x[v] = V::load(values + v * V::kLanes);
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      const auto weight = V::set(weights[t][i]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) sums[t][v] = V::fma(weight, x[v], sums[t][v]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int t = 0; t < kRows; ++t) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) V::store(all_sums[t] + v * V::kLanes, sums[t][v]);
+  }
+}
+
+// Up to kVectors vectors of positions.
+template <class V, int kVectors>
+void score_positions(const QueryRow* rows, int64_t head_dim, const float* keys, int64_t n_vectors,
+                     typename V::F scale, float* scores) {
+  if constexpr (kVectors > 1) {
+    if (n_vectors < kVectors)
+      return score_positions<V, kVectors - 1>(rows, head_dim, keys, n_vectors, scale, scores);
+  }
+  NoTileFetcher fetcher;
+  score_tile<V, PlainCache<V, CachedF32<V>>, V::kScoreRows, kVectors>(
+      rows, head_dim, reinterpret_cast<const uint8_t*>(keys), scale, scores, fetcher);
+}
+
+// n rows, a multiple of kScoreRows.
+template <class V, class Cache>
+void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
+                 int64_t chunk, WideWork<V>& w) {
+  constexpr int64_t kRows = V::kScoreRows;
+  constexpr int64_t kTile = kKeyTile<V>;
+  const int64_t head_dim = head.head_dim;
+  const Seen all = seen_of_chunk(rows, n, chunk);
+  if (all.begin >= all.end) return;
+  Seen seen[kMaxQueryRows / kRows];  // by kRows rows each
+  for (int64_t r = 0; r < n; r += kRows) seen[r / kRows] = seen_of_chunk(rows + r, kRows, chunk);
+  const auto whole_vectors = [](int64_t i) { return (i + V::kLanes - 1) / V::kLanes; };
+  for (int64_t tile = all.begin / kTile * kTile; tile < all.end; tile += kTile) {
+    unpack_keys<V, Cache>(head.key_tile(chunk + tile), head_dim, w.unpacked);
+    for (int64_t r = 0; r < n; r += kRows) {
+      const auto [begin, end] = seen[r / kRows];
+      if (begin >= end || begin >= tile + kTile || end <= tile) continue;
+      score_positions<V, V::kScoreVectors>(rows + r, head_dim, w.unpacked, whole_vectors(end - tile),
+                                           V::set(p.all.scale), w.scores[r] + tile);
+    }
+  }
+  for (int64_t r = 0; r < n; ++r) {
+    const auto [begin, end] = seen[r / kRows];
+    if (begin >= end) continue;
+    w.mixes[r] =
+        weigh<V>(&rows[r], w.scores[r], chunk, begin / kTile * kTile, whole_vectors(end) * V::kLanes);
+  }
+  for (int64_t d = 0; d < head_dim; d += kWideDims<V>) {
+    for (int64_t r = 0; r < n; ++r) {
+      for (int64_t i = 0; i < kWideDims<V>; i += V::kLanes) V::store(w.sums[r] + i, V::zero());
+    }
+    for (int64_t i = all.begin; i < all.end; i += kWideValues<V>) {
+      const int64_t i_end = i + kWideValues<V> < all.end ? i + kWideValues<V> : all.end;
+      unpack_values<V, Cache>(head, chunk, i, i_end, d, w.unpacked);
+      for (int64_t r = 0; r < n; r += kRows) {
+        const int64_t begin = seen[r / kRows].begin > i ? seen[r / kRows].begin : i;
+        const int64_t end = seen[r / kRows].end < i_end ? seen[r / kRows].end : i_end;
+        if (begin < end)
+          add_unpacked<V>(w.unpacked + (begin - i) * kWideDims<V>, end - begin, w.scores + r, begin,
+                          w.sums + r);
+      }
+    }
+    for (int64_t r = 0; r < n; ++r) {
+      if (seen[r / kRows].begin >= seen[r / kRows].end) continue;
+      const auto keep = V::set(w.mixes[r].keep);
+      const auto take = V::set(w.mixes[r].take);
+      for (int64_t i = 0; i < kWideDims<V>; i += V::kLanes) {
+        float* y = rows[r].y + d + i;
+        V::store(y, V::fma(V::load(w.sums[r] + i), take, V::mul(V::load(y), keep)));
+      }
+    }
+  }
+}
+
 template <class V, class Cache>
 void attend(const AttentionPart& p) {
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
   const auto head = cached_head<V, Cache>(p);
+  if constexpr (Cache::kUnpackFrom != 0) {
+    if (n >= Cache::kUnpackFrom * V::kScoreRows && head.head_dim % kWideDims<V> == 0 &&
+        head.head_dim <= kMaxWideHeadDim) {
+      WideWork<V> w;
+      const int64_t n_wide = n / V::kScoreRows * V::kScoreRows;
+      return attend_chunks(p, rows, n, [&](int64_t chunk) {
+        attend_many<V, Cache>(p, rows, n_wide, head, chunk, w);
+        attend_chunk<V, Cache>(p, rows + n_wide, n - n_wide, head, chunk);
+      });
+    }
+  }
   attend_chunks(p, rows, n, [&](int64_t chunk) { attend_chunk<V, Cache>(p, rows, n, head, chunk); });
 }
 

@@ -62,6 +62,7 @@ void fill_float_ops(CpuKernels* table) {
   table->key_tile = kKeyTile<V>;
   table->kv_append = kv_append_rows<V>;
   table->attention = attention_part<V>;
+  table->query_rows = kMaxQueryRows;
   table->fetched_query_rows = V::kScoreRows;
   table->merge_attention = merge_chunks<V>;
   table->act_mul = act_mul_rows<V>;

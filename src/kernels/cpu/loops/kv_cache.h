@@ -17,8 +17,11 @@ constexpr int64_t kKeyTile = V::kScoreVectors* V::kLanes;
 // written once for all of them.
 constexpr int64_t kAppendedKeys = 16;
 
+// kUnpackFrom: from so many times kScoreRows query rows on, a tile that is brought into float32 once for all
+// of them beats one that is converted for each kScoreRows; 0 = never.
 template <class V>
 struct CachedF32 {
+  static constexpr int64_t kUnpackFrom = 0;
   using Stored = float;
   static typename V::F load(const float* p) { return V::load(p); }
   static typename V::F load(const float* p, int64_t n) { return V::load(p, n); }
@@ -27,6 +30,7 @@ struct CachedF32 {
 
 template <class V>
 struct CachedF16 {
+  static constexpr int64_t kUnpackFrom = 4;
   using Stored = uint16_t;
   static typename V::F load(const uint16_t* p) { return V::load_f16(p); }
   static typename V::F load(const uint16_t* p, int64_t n) { return V::load_f16(p, n); }
@@ -35,6 +39,7 @@ struct CachedF16 {
 
 template <class V>
 struct CachedBF16 {
+  static constexpr int64_t kUnpackFrom = 4;
   using Stored = uint16_t;
   static typename V::F load(const uint16_t* p) { return V::load_bf16(p); }
   static typename V::F load(const uint16_t* p, int64_t n) { return V::load_bf16(p, n); }
@@ -46,6 +51,7 @@ template <class V, class Element>
 struct PlainCache {
   using F = typename V::F;
   using Stored = typename Element::Stored;
+  static constexpr int64_t kUnpackFrom = Element::kUnpackFrom;
   // Of a key tile: so many dimensions share the scales that scale() reads, and take so many bytes.
   static constexpr int64_t kBlockDims = 1;
   static constexpr int64_t kKeyBlockBytes = kKeyTile<V> * static_cast<int64_t>(sizeof(Stored));
@@ -114,6 +120,7 @@ template <class V>
 struct Q8_0Cache {
   using F = typename V::F;
   using I = typename V::I;
+  static constexpr int64_t kUnpackFrom = 2;
   static constexpr int64_t kBlockDims = kBlock32;
   using KeyTile = KeyTileQ8_0<V>;
   static constexpr int64_t kKeyBlockBytes = sizeof(KeyTile);
