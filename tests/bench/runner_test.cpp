@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "engine/engine.h"
 #include "model/presets.h"
 #include "support/fake_clock.h"
 #include "support/load.h"
@@ -48,7 +49,8 @@ class RunnerTest : public testing::Test {
 };
 
 TEST_F(RunnerTest, EveryTrialHasTheConfigsLengthAndItsPartsSumToTheWall) {
-  const auto results = run({config(5, 4), config(200, 2)}, {.warmup_runs = 1, .trials = 3});
+  const auto results =
+      run({config(5, 4), config(engine::kPrefillChunk + 72, 2)}, {.warmup_runs = 1, .trials = 3});
   ASSERT_EQ(results.size(), 2u);
   for (const ConfigResult& result : results) {
     EXPECT_EQ(result.warmup_runs, 1);
@@ -76,7 +78,7 @@ TEST_F(RunnerTest, EveryTrialHasThePartsOfItsPrompt) {
   for (const bool use_kv_cache : {true, false}) {
     loaded_ = test::load_bytes(bytes_, "parallel");
     Runner runner(loaded_, {.warmup_runs = 1, .trials = 2, .use_kv_cache = use_kv_cache});
-    const auto results = runner.run({config(200, 4)});
+    const auto results = runner.run({config(engine::kPrefillChunk + 72, 4)});
     ASSERT_TRUE(results.ok());
     for (const Trial& trial : results->front().trials) {
       ASSERT_TRUE(trial.prompt_parts);
@@ -101,7 +103,7 @@ TEST_F(RunnerTest, APromptThatIsGivenUpIsProfiledNoLonger) {
   Runner runner(
       loaded_, {.warmup_runs = 0, .trials = 1}, [&](const Progress&) { cancelled = true; }, &cancelled,
       clock_);
-  ASSERT_TRUE(runner.run({config(200, 4)}).ok());
+  ASSERT_TRUE(runner.run({config(engine::kPrefillChunk + 72, 4)}).ok());
   metrics::Profile& profile = loaded_.model->backend().profile();
   EXPECT_EQ(profile.total("embed").calls, 1u);
   test::all_logits(*loaded_.model, std::vector<int32_t>{1, 2});

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "engine/engine.h"
 #include "models/demo/demo_model.h"
 #include "support/load.h"
 #include "support/shared_data.h"
@@ -188,7 +189,7 @@ TEST(PromptLogits, TellsHowFarItIs) {
 }
 
 TEST(Generate, TellsHowFarALongPromptIs) {
-  const std::vector<std::byte> bytes = test::TinyModel({}).bytes();
+  const std::vector<std::byte> bytes = test::TinyModel({.context_length = 1024}).bytes();
   const model::LoadedModel loaded = test::load_bytes(bytes);
   const auto said_of = [&](size_t n_prompt) {
     Request request;
@@ -202,8 +203,10 @@ TEST(Generate, TellsHowFarALongPromptIs) {
         generate(*loaded.model, loaded.tokenizer, request, metrics, {}, nullptr, nullptr, on_prompt).ok());
     return said;
   };
-  EXPECT_EQ(said_of(300), (std::vector<std::pair<uint64_t, uint64_t>>{{128, 300}, {256, 300}}));
-  EXPECT_TRUE(said_of(128).empty()) << "it is one pass";
+  const uint64_t chunk = kPrefillChunk;
+  const uint64_t total = 2 * chunk + 44;
+  EXPECT_EQ(said_of(total), (std::vector<std::pair<uint64_t, uint64_t>>{{chunk, total}, {2 * chunk, total}}));
+  EXPECT_TRUE(said_of(chunk).empty()) << "it is one pass";
 }
 
 TEST(PromptLogits, CanBeCancelled) {
