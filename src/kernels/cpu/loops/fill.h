@@ -81,8 +81,9 @@ void fill_simple_quants(CpuKernels* table) {
     table->matmul[static_cast<int>(dtype)] = kernel;
   };
   using Q8_0 = PanelQ8_0<V>;
+  using Bytes = BytesProduct<V, Q8_0>;
   set(DType::kQ8_0,
-      {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, no_scratch, Q8_0::pack, multiply_bytes<V, Q8_0>});
+      {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Bytes::scratch_bytes, Q8_0::pack, Bytes::multiply});
   table->planes[static_cast<int>(DType::kQ8_0)] = panels_in_planes<V, WholeQ8_0<V>>();
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());

@@ -202,6 +202,16 @@ void multiply_tiles(const PanelMatmulParams& p, int64_t panel, const uint8_t* fi
   multiply_rest<V, Format, kPanels, kTileRows - 1>(p, panels, panel, r, fetcher.next_tile());
 }
 
+// Rows of a tile where there are many: one more where that still fits into the registers.
+template <class V>
+constexpr int many_tile_rows() {
+  if constexpr (requires { V::kManyTileRows; }) {
+    return V::kManyTileRows;
+  } else {
+    return V::kTileRows;
+  }
+}
+
 // What is fetched meanwhile: the kPanels panels that come next, as the weights have them, in the format
 // Packed.
 template <class V, class Format, int kPanels, class Packed>
@@ -212,8 +222,10 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
     multiply_tiles<V, Format, kPanels, V::kTileRows>(
         p, panel, first, stride, fetcher_of<PanelsFetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
   } else {
-    multiply_tiles<V, Format, kPanels, V::kTileRows>(
-        p, panel, first, stride, fetcher_of<Fetcher, Packed>(p, next, kPanels, n_tiles, p.k / kBlock));
+    constexpr int kRows = many_tile_rows<V>();
+    const int64_t n_larger = (p.n + kRows - 1) / kRows;
+    multiply_tiles<V, Format, kPanels, kRows>(
+        p, panel, first, stride, fetcher_of<Fetcher, Packed>(p, next, kPanels, n_larger, p.k / kBlock));
   }
 }
 
@@ -225,18 +237,6 @@ void multiply_stream(const PanelMatmulParams& p) {
     const auto first = panel_at<Format>(p, panel);
     multiply_rest<V, Format, 1, kStreamedRows>(p, {first}, panel, 0, fetcher.next_tile());
   }
-}
-
-// Weights that are bytes already are multiplied where they lie.
-template <class V, class Format>
-void multiply_bytes(const PanelMatmulParams& p) {
-  if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
-  const int64_t stride = Format::panel_bytes(p.k);
-  int64_t panel = p.panel_begin;
-  for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
-    multiply_panels<V, Format, V::kTilePanels, Format>(p, panel, p.panels + panel * stride, stride);
-  for (; panel < p.panel_end; ++panel)
-    multiply_panels<V, Format, 1, Format>(p, panel, p.panels + panel * stride, stride);
 }
 
 // What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
@@ -314,6 +314,27 @@ struct PackedProduct {
     for (int i = 0; i < kPanels; ++i)
       Whole::template unpack<Format>(panel_at<Format>(p, panel + i), p.k / kBlock, p.scratch + i * whole);
     multiply_panels<V, Whole, kPanels, Format>(p, panel, p.scratch, whole);
+  }
+};
+
+// From so many rows on even weights that are bytes already are unpacked: a copy whose blocks follow each
+// other, with scales in float32, is soon paid for (docs/decisions/001).
+constexpr int64_t kCopiedRows = 96;
+
+// Where rows are fewer, those are multiplied where they lie.
+template <class V, class Format>
+struct BytesProduct {
+  static int64_t scratch_bytes(int64_t k) { return PackedProduct<V, Format>::scratch_bytes(k); }
+
+  static void multiply(const PanelMatmulParams& p) {
+    if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
+    if (p.n >= kCopiedRows) return PackedProduct<V, Format>::multiply(p);
+    const int64_t stride = Format::panel_bytes(p.k);
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
+      multiply_panels<V, Format, V::kTilePanels, Format>(p, panel, p.panels + panel * stride, stride);
+    for (; panel < p.panel_end; ++panel)
+      multiply_panels<V, Format, 1, Format>(p, panel, p.panels + panel * stride, stride);
   }
 };
 
