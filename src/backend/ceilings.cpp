@@ -28,8 +28,8 @@ using kernels::PeakLoop;
 constexpr std::chrono::microseconds kWindow{300};
 constexpr uint64_t kReadBytes = uint64_t{256} << 20;
 // How far ahead of the reading is asked for: what is best is a matter of the processor's prefetchers. An odd
-// number of lines, or a page.
-constexpr int64_t kReadAhead[] = {1088, 4096};
+// number of lines, a page, or nothing, but two streams side by side (CpuKernels::read_all).
+constexpr int64_t kReadAhead[] = {1088, 4096, 0};
 
 // Memory for the read loop: a part per thread, first touched by it.
 class ReadMemory {

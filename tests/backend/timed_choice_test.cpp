@@ -9,55 +9,71 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-constexpr TimedChoice::Plan kPlan = {"tested", 32, 500};
-
 // Turns of as much work, each as long as `time` says of the way that it went.
 template <class Time>
 void run(TimedChoice& choice, int n_turns, const Time& time) {
-  for (int i = 0; i < n_turns; ++i) choice.took(time(i, choice.takes_second()), 1000);
+  for (int i = 0; i < n_turns; ++i) choice.took(time(i, choice.way()), 1000);
 }
 
-TEST(TimedChoice, KeepsWhatIsFaster) {
-  TimedChoice gains(kPlan);
-  run(gains, kPlan.tries, [](int, bool second) { return nanoseconds(second ? 60 : 100); });
-  EXPECT_TRUE(gains.takes_second());
-  TimedChoice loses(kPlan);
-  run(loses, kPlan.tries, [](int, bool second) { return nanoseconds(second ? 100 : 60); });
-  EXPECT_FALSE(loses.takes_second());
+// With so many ways.
+class TimedChoiceTest : public testing::TestWithParam<int> {
+ protected:
+  const TimedChoice::Plan plan_ = {"tested", GetParam(), 16 * GetParam(), 500};
+};
+
+TEST_P(TimedChoiceTest, KeepsTheFastest) {
+  for (int fastest = 0; fastest < plan_.ways; ++fastest) {
+    TimedChoice choice(plan_);
+    run(choice, plan_.tries, [&](int, int way) { return nanoseconds(way == fastest ? 60 : 100 + way); });
+    EXPECT_FALSE(choice.is_on_trial());
+    EXPECT_EQ(choice.way(), fastest);
+  }
 }
 
 // The loops of a layer differ in what a byte costs, and the system takes a processor away now and then.
-TEST(TimedChoice, IsNotMisledByOtherWorkOrInterruptions) {
-  TimedChoice trial(kPlan);
-  run(trial, kPlan.tries, [](int turn, bool second) {
-    constexpr std::array kCosts = {100, 400, 90, 120};
-    const bool is_interrupted = second && turn % 5 == 0;
-    return nanoseconds(kCosts[static_cast<size_t>(turn) % kCosts.size()] * (second ? 9 : 10) +
-                       (is_interrupted ? 1000000 : 0));
-  });
-  EXPECT_TRUE(trial.takes_second());
+TEST_P(TimedChoiceTest, IsNotMisledByOtherWorkOrInterruptions) {
+  for (int fastest = 0; fastest < plan_.ways; ++fastest) {
+    TimedChoice choice(plan_);
+    run(choice, plan_.tries, [&](int turn, int way) {
+      constexpr std::array kCosts = {100, 400, 90, 120};
+      const bool is_interrupted = way == fastest && turn % 11 == 0;
+      return nanoseconds(kCosts[static_cast<size_t>(turn) % kCosts.size()] * (way == fastest ? 9 : 10) +
+                         (is_interrupted ? 1000000 : 0));
+    });
+    EXPECT_EQ(choice.way(), fastest);
+  }
 }
 
-TEST(TimedChoice, GivesEachOfFourLoopsThatFollowEachOtherAsManyTurnsEitherWay) {
-  TimedChoice trial(kPlan);
-  std::array<std::array<int, 2>, 4> turns = {};
-  run(trial, kPlan.tries, [&](int turn, bool second) {
-    ++turns[static_cast<size_t>(turn % 4)][second ? 1 : 0];
-    return nanoseconds(100);
-  });
-  for (const auto& [without, with] : turns) EXPECT_EQ(without, with);
+TEST_P(TimedChoiceTest, GivesLoopsThatComeRoundAsManyTurnsEachWay) {
+  for (const int period : {2, 4, 8}) {
+    TimedChoice choice(plan_);
+    std::array<std::array<int, TimedChoice::kMostWays>, 8> turns = {};
+    run(choice, plan_.tries, [&](int turn, int way) {
+      ++turns[static_cast<size_t>(turn % period)][static_cast<size_t>(way)];
+      return nanoseconds(100);
+    });
+    for (int loop = 0; loop < period; ++loop) {
+      for (int way = 0; way < plan_.ways; ++way) {
+        EXPECT_EQ(turns[static_cast<size_t>(loop)][static_cast<size_t>(way)],
+                  plan_.tries / plan_.ways / period)
+            << "loop " << loop << " of " << period << ", way " << way;
+      }
+    }
+  }
 }
 
-TEST(TimedChoice, TriesAgainAfterAWhile) {
-  TimedChoice trial(kPlan);
-  run(trial, kPlan.tries, [](int, bool second) { return nanoseconds(second ? 60 : 100); });
-  run(trial, kPlan.between, [](int, bool second) {
-    EXPECT_TRUE(second);
+TEST_P(TimedChoiceTest, TriesAgainAfterAWhile) {
+  TimedChoice choice(plan_);
+  run(choice, plan_.tries, [](int, int way) { return nanoseconds(way == 1 ? 60 : 100); });
+  run(choice, plan_.between, [](int, int way) {
+    EXPECT_EQ(way, 1);
     return nanoseconds(60);
   });
-  run(trial, kPlan.tries, [](int, bool second) { return nanoseconds(second ? 100 : 60); });
-  EXPECT_FALSE(trial.takes_second());
+  run(choice, plan_.tries, [](int, int way) { return nanoseconds(way == 0 ? 60 : 100); });
+  EXPECT_EQ(choice.way(), 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Ways, TimedChoiceTest, testing::Values(2, 3));
 
 }  // namespace
 }  // namespace inferno::backend

@@ -151,6 +151,23 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   params.next_bytes = n_panels * panel_bytes;
   backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits when fetching ahead";
+  if (p.n > kernel.two_run_rows) return;
+  // In two runs, from the first panel or the second one on: the first run is longer than the other or not.
+  params.next = nullptr;
+  for (params.panel_begin = 0; params.panel_begin < std::min<int64_t>(2, n_panels); ++params.panel_begin) {
+    std::fill_n(p.y, p.n * p.m, -1.0f);
+    params.run_step = (n_panels - params.panel_begin + 1) / 2;
+    params.panel_end = params.panel_begin + params.run_step;
+    params.run_end = n_panels;
+    backend::multiply_rows(kernel, params);
+    for (int64_t r = 0; r < p.n; ++r) {
+      const int64_t first = r * p.m + params.panel_begin * kernel.rows, end = (r + 1) * p.m;
+      EXPECT_TRUE(same_bits(std::vector<float>(y.begin() + first, y.begin() + end),
+                            std::vector<float>(p.y + first, p.y + end)))
+          << "other bits in two runs";
+    }
+  }
+  std::copy(y.begin(), y.end(), p.y);
 }
 
 void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {

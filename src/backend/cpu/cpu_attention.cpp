@@ -34,7 +34,7 @@ void CpuAttention::run(const AttentionArgs& a) {
   const bool reads_tiles = kernels_.f16_in_tiles && a.kv.dtype == DType::kF16;
   const bool is_few_rows = is_decoding_ && a.q.shape[1] / a.kv.n_kv_heads <= kernels_.fetched_query_rows;
   const bool is_trial = is_few_rows && !reads_tiles && bytes_read_ >= kUncachedBytes;
-  const bool fetches = is_trial && fetches_.takes_second();
+  const bool fetches = is_trial && fetches_.way() == 1;
   const auto start = std::chrono::steady_clock::now();
   const bool in_chunks = parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim);
   in_chunks ? run_in_chunks(all, fetches) : run_parts(all, fetches);

@@ -53,7 +53,7 @@ class CpuAttention {
   std::vector<Part> parts_;   // of the call under way
   uint64_t bytes_read_ = 0;   // likewise
   bool is_decoding_ = false;  // a query of each sequence
-  TimedChoice fetches_{{"keys and values fetched ahead", 32, 8192}};
+  TimedChoice fetches_{{"keys and values fetched ahead", 2, 32, 8192}};
   Buffer partials_;
 };
 

@@ -221,7 +221,7 @@ class CpuBackend final : public HostBackend {
     const HeadScreen* screen = a.highest_only ? matrix_of(a.head).screen.get() : nullptr;
     // Not while it is tried whether to fetch: which is faster would depend on both.
     const bool can_screen = screen != nullptr && n <= kScreenedRows &&
-                            !(screened_heads_ == ScreenedHeads::kLarge && products_.tries_fetching(a.head));
+                            !(screened_heads_ == ScreenedHeads::kLarge && products_.tries_reading(a.head));
     const bool screened = can_screen && screening_.is_due();
     const Product coarse = {screened ? &screen->coarse : &a.head, &kNoBias, head.y};
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
@@ -398,16 +398,13 @@ class CpuBackend final : public HostBackend {
     }
     const int64_t panels_per_group = screen.group_rows / MatrixProducts::rows_of_panel(a.head);
     // A panel here and one there, which no processor foresees.
-    struct Panels {
-      int64_t begin, end;
-    };
+    using Panels = MatrixProducts::Panels;
     const auto panels_of = [&](int64_t group) -> Panels {
       return {group * panels_per_group,
               std::min(MatrixProducts::panels_of(a.head), (group + 1) * panels_per_group)};
     };
     const auto multiply_group = [&](int64_t group, unsigned thread, const MatrixProducts::Fetched& next) {
-      const Panels panels = panels_of(group);
-      products_.multiply_panels(head, x, panels.begin, panels.end, thread, next);
+      products_.multiply_panels(head, x, panels_of(group), thread, next);
     };
     for (int64_t row = 0; row < x.n; ++row) {
       const int64_t group = screening_.likeliest_group(row);
@@ -427,8 +424,8 @@ class CpuBackend final : public HostBackend {
         const int64_t end = std::min(n_left, (turn + 1) * kGroupsPerTurn);
         for (int64_t i = turn * kGroupsPerTurn; i < end; ++i) {
           const auto group_at = [&](int64_t at) { return left[static_cast<size_t>(at)]; };
-          const Panels next = i + 1 < end ? panels_of(group_at(i + 1)) : Panels{0, 0};
-          multiply_group(group_at(i), thread, MatrixProducts::panels_at(a.head, next.begin, next.end));
+          const Panels next = i + 1 < end ? panels_of(group_at(i + 1)) : Panels{};
+          multiply_group(group_at(i), thread, MatrixProducts::panels_at(a.head, next));
         }
       });
     }

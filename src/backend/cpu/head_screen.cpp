@@ -265,7 +265,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
 }
 
 bool HeadScreening::is_due() {
-  if (times_ && (is_faster_.is_on_trial() || !is_faster_.takes_second())) return is_faster_.takes_second();
+  if (times_ && (is_faster_.is_on_trial() || is_faster_.way() == 0)) return is_faster_.way() == 1;
   if (pause_left_ == 0) return true;
   --pause_left_;
   return false;

@@ -92,7 +92,7 @@ class HeadScreening {
 
   const CpuKernels& kernels_;
   const bool times_;
-  TimedChoice is_faster_{{"head screened", 16, 512}};
+  TimedChoice is_faster_{{"head screened", 2, 16, 512}};
   const HeadScreen* screen_ = nullptr;
   std::vector<Row> rows_;  // (n)
   // (n, n_groups): the highest of the coarse logits, and what the head's own can come to; infinity for a NaN.

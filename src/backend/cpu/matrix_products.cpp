@@ -1,5 +1,7 @@
 #include "backend/cpu/matrix_products.h"
 
+#include <array>
+
 #include "backend/cpu_isa.h"
 #include "kernels/reference/reference.h"
 
@@ -30,20 +32,27 @@ void multiply_by_reference(const Product& p, const Activations& x, int64_t begin
   }
 }
 
+// How many runs of panels it can multiply side by side.
+int64_t runs_of(const kernels::PanelMatmul& kernel, int64_t n_rows) {
+  return n_rows <= kernel.two_run_rows ? 2 : 1;
+}
+
 }  // namespace
 
-MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads)
+MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads,
+                             Reading reading)
     : products_(products), n_threads_(n_threads), few_rows_(n_rows <= kernels::kStreamedRows) {
   int64_t count = 0;
   for (size_t i = 0; i < products.size(); ++i) {
     const Weight& w = *products[i].w;
     const int64_t n_panels = panels_of(w);
-    if (few_rows_) {
+    n_runs_[i] = reading == Reading::kTwoRuns ? runs_of(matrix_of(w).kernel, n_rows) : 1;
+    if (few_rows_ || n_runs_[i] > 1) {
       unit_panels_[i] = std::max<int64_t>(1, kTurnRows / rows_of_panel(w));
       n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
-      const int64_t bytes = panels_at(w, 0, unit_panels_[i]).bytes;
-      const int64_t most = bytes == 0 ? 1 : std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
-      ramps_[i] = TurnRamp((n_units_[i] + n_threads - 1) / n_threads, most, i == 0, i + 1 == products.size());
+      const int64_t n = (n_units_[i] + n_threads - 1) / n_threads;
+      ramps_[i] = TurnRamp((n + n_runs_[i] - 1) / n_runs_[i], most_units(i), few_rows_ && i == 0,
+                           few_rows_ && i + 1 == products.size());
       count += n_threads * ramps_[i].n_turns();
     } else {
       const int64_t wanted = n_panels / (n_threads * kTurnsPerThread);
@@ -54,6 +63,13 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
   }
 }
 
+int64_t MatrixProducts::Turns::most_units(size_t i) const {
+  const Weight& w = *products_[i].w;
+  if (!few_rows_) return std::max<int64_t>(1, n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]));
+  const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;
+  return bytes == 0 ? 1 : std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
+}
+
 MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
   size_t i = 0;
   while (turn >= ends_[i]) ++i;
@@ -61,22 +77,26 @@ MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
   const int64_t n_panels = panels_of(*products_[i].w);
   const int64_t thread = (turn - first) % n_threads_;
   const int64_t own_turn = (turn - first) / n_threads_;
-  if (few_rows_) {
+  if (few_rows_ || n_runs_[i] > 1) {
     const int64_t begin = n_units_[i] * thread / n_threads_;
     const int64_t n = n_units_[i] * (thread + 1) / n_threads_ - begin;
+    const int64_t n_of_run = (n + n_runs_[i] - 1) / n_runs_[i];
     const auto panel_of = [&](int64_t unit) { return std::min(n_panels, (begin + unit) * unit_panels_[i]); };
-    return {i, panel_of(ramps_[i].begin(own_turn, n)), panel_of(ramps_[i].begin(own_turn + 1, n))};
+    const Panels panels = {panel_of(ramps_[i].begin(own_turn, n_of_run)),
+                           panel_of(ramps_[i].begin(own_turn + 1, n_of_run))};
+    if (n_runs_[i] == 1) return {i, panels, {}};
+    return {i, panels, {n_of_run * unit_panels_[i], panel_of(n)}};
   }
   const int64_t n_turns = ends_[i] - first;
   const int64_t part = thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + own_turn;
-  return {i, part * panels_[i], std::min(n_panels, (part + 1) * panels_[i])};
+  return {i, {part * panels_[i], std::min(n_panels, (part + 1) * panels_[i])}, {}};
 }
 
 MatrixProducts::Fetched MatrixProducts::Turns::after(int64_t turn) const {
   while ((turn += n_threads_) < count()) {
     const Place next = place_of(turn);
-    if (next.begin == next.end) continue;
-    Fetched panels = panels_at(*products_[next.product].w, next.begin, next.end);
+    if (next.panels.is_empty()) continue;
+    Fetched panels = panels_at(*products_[next.product].w, next.panels);
     if (!few_rows_) panels.bytes = std::min(panels.bytes, kernels::kFetchedBytes);
     return panels;
   }
@@ -92,27 +112,27 @@ Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
   return {};
 }
 
-void MatrixProducts::multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end,
-                                     unsigned thread, const Fetched& next) {
+void MatrixProducts::multiply_panels(const Product& p, const Activations& x, const Panels& panels,
+                                     unsigned thread, const Fetched& next, const SecondRun& second) {
   const CpuMatrix& m = matrix_of(*p.w);
   if (m.kernel.rows == 0) {
-    multiply_by_reference(p, x, begin * kReferenceRows, std::min(end * kReferenceRows, p.w->rows));
-    return;
+    const int64_t end = std::min(panels.end * kReferenceRows, p.w->rows);
+    return multiply_by_reference(p, x, panels.begin * kReferenceRows, end);
   }
   kernels::QuantizedRows quantized = x.formed.quantized_from(0);
   if (m.kernel.x_form != kernels::XForm::kInt8Halves)
     quantized.half = nullptr, quantized.half_total = nullptr;
-  multiply_rows(m.kernel,
-                {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.split(), x.formed.f16(), p.y,
-                 x.n, p.w->rows, p.w->cols, begin, end,
-                 static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next.at, next.bytes});
+  multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.split(),
+                           x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, panels.begin, panels.end,
+                           static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next.at,
+                           next.bytes, second.step, second.end});
 }
 
-MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, int64_t begin, int64_t end) {
+MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, const Panels& panels) {
   const CpuMatrix& m = matrix_of(w);
-  if (m.kernel.rows == 0 || begin == end) return {};
+  if (m.kernel.rows == 0 || panels.is_empty()) return {};
   const int64_t bytes = m.upper_bytes != 0 ? m.upper_bytes : m.kernel.panel_bytes(w.cols);
-  return {m.panels.get() + begin * bytes, (end - begin) * bytes};
+  return {m.panels.get() + panels.begin * bytes, (panels.end - panels.begin) * bytes};
 }
 
 int64_t MatrixProducts::rows_of_panel(const Weight& w) {
@@ -120,11 +140,20 @@ int64_t MatrixProducts::rows_of_panel(const Weight& w) {
   return m.kernel.rows != 0 ? m.kernel.rows : kReferenceRows;
 }
 
-TimedChoice* MatrixProducts::fetch_trial(std::span<const Product> products, int64_t n) {
+MatrixProducts::ReadingChoice* MatrixProducts::reading_choice(std::span<const Product> products, int64_t n) {
+  constexpr std::array kWays = {Reading::kInOrder, Reading::kNextTurn, Reading::kTwoRuns};
   const Weight& w = *products.front().w;
-  if (n > kernels::kStreamedRows || matrix_of(w).kernel.rows == 0) return nullptr;
-  if (weight_bytes(products) < kUncachedBytes) return nullptr;
-  return &fetch_trials_[static_cast<size_t>(w.dtype)];
+  const CpuMatrix& m = matrix_of(w);
+  if (m.kernel.rows == 0 || weight_bytes(products) < kUncachedBytes) return nullptr;
+  const bool is_few = n <= kernels::kStreamedRows;
+  const bool takes_runs = runs_of(m.kernel, n) > 1;
+  std::span<const Reading> ways = kWays;
+  if (!is_few) ways = ways.last(2);
+  if (!takes_runs) ways = ways.first(ways.size() - 1);
+  if (ways.size() < 2) return nullptr;
+  auto& choice = (is_few ? of_few_rows_ : of_more_rows_)[static_cast<size_t>(w.dtype)];
+  if (!choice) choice.emplace(ways);
+  return &*choice;
 }
 
 uint64_t MatrixProducts::weight_bytes(std::span<const Product> products) {

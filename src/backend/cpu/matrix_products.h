@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "backend/cpu/activation_buffer.h"
@@ -44,17 +45,22 @@ class MatrixProducts {
   static constexpr size_t kMaxProducts = 4;
   template <class Made>
   void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
-    const Turns turns(products, x.n, team_.n_threads());
-    TimedChoice* trial = fetch_trial(products, x.n);
-    const bool fetches = trial != nullptr && trial->takes_second();
+    ReadingChoice* trial = reading_choice(products, x.n);
+    const Reading reading = trial != nullptr ? trial->reading() : reading_unless_timed(x.n);
+    const Turns turns(products, x.n, team_.n_threads(), reading);
     const auto start = std::chrono::steady_clock::now();
     team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
       const Weight& w = *products[place.product].w;
-      if (place.begin == place.end) return;
-      const Fetched next = fetches || !turns.are_few_rows() ? turns.after(turn) : Fetched{};
-      multiply_panels(products[place.product], x, place.begin, place.end, thread, next);
-      made(place.product, place.begin * rows_of_panel(w), std::min(place.end * rows_of_panel(w), w.rows));
+      if (place.panels.is_empty()) return;
+      const Fetched next = reading == Reading::kNextTurn ? turns.after(turn) : Fetched{};
+      multiply_panels(products[place.product], x, place.panels, thread, next, place.second);
+      const auto made_of = [&](const Panels& panels) {
+        if (panels.begin >= panels.end) return;
+        made(place.product, panels.begin * rows_of_panel(w), std::min(panels.end * rows_of_panel(w), w.rows));
+      };
+      made_of(place.panels);
+      made_of(place.second_run());
     });
     if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - start, weight_bytes(products));
   }
@@ -64,25 +70,48 @@ class MatrixProducts {
     const uint8_t* at = nullptr;
     int64_t bytes = 0;
   };
+  // begin .. end - 1.
+  struct Panels {
+    int64_t begin = 0, end = 0;
+    bool is_empty() const { return begin == end; }
+  };
+  // Where a second run of panels lies, unless the step is 0: see PanelMatmulParams::run_step.
+  struct SecondRun {
+    int64_t step, end;
+  };
   // Some panels of a product.
-  void multiply_panels(const Product& p, const Activations& x, int64_t begin, int64_t end, unsigned thread,
-                       const Fetched& next);
+  void multiply_panels(const Product& p, const Activations& x, const Panels& panels, unsigned thread,
+                       const Fetched& next, const SecondRun& second = {0, 0});
 
-  // Whether products of few rows with this type of weights are timed to find out if they are to be fetched.
-  bool tries_fetching(const Weight& w) const {
-    return fetch_trials_[static_cast<size_t>(w.dtype)].is_on_trial();
+  // Whether products of few rows with this type of weights are timed to find out how they are best read.
+  bool tries_reading(const Weight& w) const {
+    const auto& choice = of_few_rows_[static_cast<size_t>(w.dtype)];
+    return !choice || choice->is_on_trial();
   }
 
   static int64_t panels_of(const Weight& w) { return (w.rows + rows_of_panel(w) - 1) / rows_of_panel(w); }
   static int64_t rows_of_panel(const Weight& w);
   // Some panels, or what lies first of them where they lie in planes; nothing where there are none.
-  static Fetched panels_at(const Weight& w, int64_t begin, int64_t end);
+  static Fetched panels_at(const Weight& w, const Panels& panels);
 
  private:
-  // Panels begin .. end - 1 of a product.
+  // How weights are read. What is fastest is a matter of the processor, and up to twice as fast as another
+  // way (docs/decisions/001).
+  enum class Reading : uint8_t {
+    kNextTurn,  // one panel after the other; what comes next in this turn or the thread's next is fetched
+    kTwoRuns,   // a thread's panels in two halves, side by side, each asked for a little ahead
+    kInOrder,   // one panel after the other, left to the processor to foresee: only with few rows
+  };
+
   struct Place {
     size_t product;
-    int64_t begin, end;
+    Panels panels;
+    SecondRun second = {0, 0};
+
+    Panels second_run() const {
+      return {panels.begin + second.step,
+              second.step == 0 ? panels.begin : std::min(panels.end + second.step, second.end)};
+    }
   };
 
   // What a loop is cut into. The turns of each product follow those of the one before; a thread, which takes
@@ -90,41 +119,51 @@ class MatrixProducts {
   class Turns {
    public:
     // n_rows: of activations.
-    Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads);
+    Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads, Reading reading);
 
-    bool are_few_rows() const { return few_rows_; }
     int64_t count() const { return ends_[products_.size() - 1]; }
     Place place_of(int64_t turn) const;
     // The panels of the same thread's next turn.
     Fetched after(int64_t turn) const;
 
    private:
+    int64_t most_units(size_t i) const;  // of a run of a turn of product i
+
     std::span<const Product> products_;
     int64_t n_threads_;
     bool few_rows_;
     std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
     std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
-    // Where they are few, units of kTurnRows or of a panel.
-    std::array<int64_t, kMaxProducts> unit_panels_ = {}, n_units_ = {};
+    // Where they are few, or there are two runs: units of kTurnRows or of a panel.
+    std::array<int64_t, kMaxProducts> unit_panels_ = {}, n_units_ = {}, n_runs_ = {};
     std::array<TurnRamp, kMaxProducts> ramps_;
   };
 
-  // Whether products that are bound by reading their weights (kernels::kStreamedRows) ask for them ahead.
-  // Some processors foresee such a stream by themselves, and hints cost up to a third of the speed; others
-  // gain half as much again (docs/decisions/001). A trial comes round after some seventy tokens of a small
-  // model.
-  struct FetchTrial : TimedChoice {
-    FetchTrial() : TimedChoice({"weights fetched ahead", 32, 8192}) {}
+  class ReadingChoice : public TimedChoice {
+   public:
+    // 2 or 3 of them. A trial comes round after some seventy tokens of a small model.
+    explicit ReadingChoice(std::span<const Reading> ways)
+        : TimedChoice({"way of reading weights", static_cast<int>(ways.size()),
+                       16 * static_cast<int>(ways.size()), 8192}) {
+      std::ranges::copy(ways, ways_.begin());
+    }
+    Reading reading() const { return ways_[static_cast<size_t>(way())]; }
+
+   private:
+    std::array<Reading, kMostWays> ways_ = {};
   };
-  // Of the type of these products' weights; nullptr where nothing is to be won.
-  TimedChoice* fetch_trial(std::span<const Product> products, int64_t n);
+  // Of the type of these products' weights; nullptr where there is nothing to choose or to be won.
+  ReadingChoice* reading_choice(std::span<const Product> products, int64_t n);
+  static Reading reading_unless_timed(int64_t n) {
+    return n <= kernels::kStreamedRows ? Reading::kInOrder : Reading::kNextTurn;
+  }
   static uint64_t weight_bytes(std::span<const Product> products);
 
   ThreadTeam& team_;
   HostBackend& memory_;
   Buffer scratch_;
-  int64_t scratch_bytes_ = 0;                                // of a thread
-  std::array<FetchTrial, kernels::kDTypeIds> fetch_trials_;  // by DType
+  int64_t scratch_bytes_ = 0;                                                                // of a thread
+  std::array<std::optional<ReadingChoice>, kernels::kDTypeIds> of_few_rows_, of_more_rows_;  // by DType
 };
 
 }  // namespace inferno::backend

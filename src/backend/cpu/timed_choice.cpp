@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 
 #include "base/log.h"
 
@@ -18,18 +19,23 @@ double median(std::span<double> values) {
 
 void TimedChoice::took(std::chrono::nanoseconds time, uint64_t work) {
   if (is_on_trial()) {
-    // Of each pair of turns one is of either way.
-    ns_per_work_[tries_second() ? 1 : 0][static_cast<size_t>(turn_ / 2)] =
+    // Of as many turns as there are ways, one is of each.
+    ns_per_work_[static_cast<size_t>(way_to_try())][static_cast<size_t>(turn_ / plan_.ways)] =
         static_cast<double>(time.count()) / static_cast<double>(work);
   }
   ++turn_;
   if (turn_ == plan_.tries) {
-    const auto n = static_cast<size_t>(plan_.tries / 2);
-    const double first = median(std::span(ns_per_work_[0]).first(n));
-    const double second = median(std::span(ns_per_work_[1]).first(n));
-    second_ = second < first;
-    log::event(log::Level::kDebug, "inferno::backend", plan_.second,
-               {{"chosen", second_}, {"time_of_that_without", fmt::format("{:.2f}", second / first)}});
+    const auto n = static_cast<size_t>(plan_.tries / plan_.ways);
+    std::array<double, kMostWays> medians = {};
+    for (size_t i = 0; i < static_cast<size_t>(plan_.ways); ++i)
+      medians[i] = median(std::span(ns_per_work_[i]).first(n));
+    const auto end = medians.begin() + plan_.ways;
+    way_ = static_cast<int>(std::min_element(medians.begin(), end) - medians.begin());
+    std::string ratios;
+    for (auto each = medians.begin(); each != end; ++each)
+      ratios += fmt::format("{}{:.2f}", ratios.empty() ? "" : " ", *each / medians[0]);
+    log::event(log::Level::kDebug, "inferno::backend", plan_.what,
+               {{"way", way_}, {"times_as_ratios_of_the_first", ratios}});
   } else if (turn_ == plan_.tries + plan_.between) {
     turn_ = 0;
   }

@@ -1,5 +1,5 @@
-// TimedChoice: which of two ways to compute the same is faster, where that depends on the processor or on
-// what is computed. Both are timed on the work itself, and the faster is kept until the next trial.
+// TimedChoice: which of some ways to compute the same is the fastest, where that depends on the processor or
+// on what is computed. All are timed on the work itself, and the fastest is kept until the next trial.
 #pragma once
 
 #include <array>
@@ -10,31 +10,35 @@ namespace inferno::backend {
 
 class TimedChoice {
  public:
-  static constexpr int kMostTries = 32;
+  static constexpr int kMostWays = 3;
+  static constexpr int kMostTries = 48;
   struct Plan {
-    const char* second;  // what the second way is, for the log
-    int tries;           // of a trial, half of them either way: a power of two, 4 to kMostTries
-    int between;         // turns from the end of a trial to the next
+    const char* what;  // is chosen, for the log
+    int ways;          // 2 or 3
+    int tries;         // of a trial, as many of each way: a power of two, or 3 times one, 4 to kMostTries
+    int between;       // turns from the end of a trial to the next
   };
 
   explicit TimedChoice(const Plan& plan) : plan_(plan) {}
 
-  // For the next turn.
-  bool takes_second() const { return is_on_trial() ? tries_second() : second_; }
+  // For the next turn: 0 .. ways - 1. The first one where nothing has been timed yet.
+  int way() const { return is_on_trial() ? way_to_try() : way_; }
   // Whether it is timed to choose.
   bool is_on_trial() const { return turn_ < plan_.tries; }
   // How long that turn took, for so much work (more than none).
   void took(std::chrono::nanoseconds time, uint64_t work);
 
  private:
-  // By the Thue-Morse sequence: of turns that come round every second, fourth or eighth time, as the loops of
-  // a layer do, each goes either way as often.
-  bool tries_second() const { return __builtin_parity(static_cast<unsigned>(turn_)) != 0; }
+  // Of turns that come round every second, fourth or eighth time, as the loops of a layer do, each goes every
+  // way as often: three ways simply in turn, two by the Thue-Morse sequence.
+  int way_to_try() const {
+    return plan_.ways == 2 ? __builtin_parity(static_cast<unsigned>(turn_)) : turn_ % plan_.ways;
+  }
 
   Plan plan_;
-  int turn_ = 0;                                                        // since the trial's first
-  bool second_ = false;                                                 // as the last trial says
-  std::array<std::array<double, kMostTries / 2>, 2> ns_per_work_ = {};  // of either way
+  int turn_ = 0;                                                                // since the trial's first
+  int way_ = 0;                                                                 // as the last trial says
+  std::array<std::array<double, kMostTries / 2>, kMostWays> ns_per_work_ = {};  // of each way's turns
 };
 
 }  // namespace inferno::backend

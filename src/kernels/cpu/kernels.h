@@ -53,7 +53,8 @@ struct CpuKernels {
   PlanesMatmul planes[kDTypeIds];  // likewise
 
   // What the machine can do at best.
-  // As reference::read_all, as fast as memory gives. May ask for what lies `ahead` bytes further meanwhile.
+  // As reference::read_all, as fast as memory gives. May ask for what lies `ahead` bytes further meanwhile;
+  // where that is 0, it asks for nothing and may read several pieces side by side.
   uint64_t (*read_all)(const void* data, int64_t bytes, int64_t ahead);
   PeakLoop fp32;  // multiply-adds of float32
   PeakLoop bf16;  // dot products of bfloat16, summed in float32

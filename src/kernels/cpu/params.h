@@ -88,6 +88,10 @@ struct PanelMatmulParams {
   // has its upper part, and bytes of that.
   const uint8_t* next = nullptr;
   int64_t next_bytes = 0;
+  // Or two runs of panels side by side, each a stream through memory that is asked for a little ahead:
+  // besides those above the ones run_step further, as far as they lie before run_end. Only with up to
+  // PanelMatmul::two_run_rows rows of activations; `next` is nullptr then. 0: one run.
+  int64_t run_step = 0, run_end = 0;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType
@@ -110,6 +114,8 @@ struct PanelMatmul {
   // Of 8-bit activations, or nullptr: the same, bit for bit, but faster, where n is a multiple of
   // kMatrixTileRows. For no other n.
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
+  // Up to so many rows of activations it takes two runs of panels: PanelMatmulParams::run_step. 0: never.
+  int64_t two_run_rows = 0;
 };
 
 // How an ISA multiplies with weights of one type in two planes: the upper bits of all panels, one after the

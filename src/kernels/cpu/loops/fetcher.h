@@ -49,7 +49,7 @@ constexpr int kStreamsOfPanels = 3;  // of the next panels, some 20 to 100 KiB
 constexpr int kStreamsOfTurn = 4;    // of all of the next turn's, about kFetchedBytes
 constexpr int64_t kHurriedTiles = 4;
 
-template <int kStreams>
+template <int kStreams, int kIntoCache = 2>
 struct StreamsFetch {
   static constexpr bool kIsInParts = true;
   const uint8_t* at;
@@ -72,7 +72,7 @@ struct StreamsFetch {
  private:
   [[gnu::always_inline]] void ask() {
 #pragma GCC unroll 4
-    for (int64_t i = 0; i < kStreams; ++i) __builtin_prefetch(at + i * to_next + done, 0, 2);
+    for (int64_t i = 0; i < kStreams; ++i) __builtin_prefetch(at + i * to_next + done, 0, 4 - kIntoCache);
     done += 64;
   }
 };
@@ -102,6 +102,53 @@ class StreamsFetcher {
   int64_t piece_;   // of it, for a tile
   int64_t pace_;
 };
+
+// Runs of panels that are multiplied side by side ask for themselves, a little ahead, into the first-level
+// cache (docs/decisions/001 has other numbers and distances): for every line …
+template <int kRuns>
+using LinesAhead = StreamsFetch<kRuns, 1>;
+constexpr int64_t kLinesAhead = 33 * 64;
+constexpr int64_t kLinesAheadOfTiles = 65 * 64;  // where rows of activations are many
+
+// … or, where so little is done with a line that the processor foresees the next ones by itself, for the
+// first two of each page, which it does not foresee.
+template <int kRuns>
+struct PagesAhead {
+  const uint8_t* at;
+  int64_t to_next;  // run, in bytes
+  int64_t pace;     // bytes of a run at each step
+
+  [[gnu::always_inline]] void step() {
+    constexpr uintptr_t kPage = 4096, kBefore = 1024;  // bytes before its beginning
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kRuns; ++i) {
+      const auto from = reinterpret_cast<uintptr_t>(at + i * to_next) + kBefore;
+      const uintptr_t to = from + static_cast<uintptr_t>(pace);
+      if (from / kPage == to / kPage) continue;
+      const auto* page = reinterpret_cast<const uint8_t*>(to / kPage * kPage);
+      __builtin_prefetch(page, 0, 3);
+      __builtin_prefetch(page + 64, 0, 3);
+    }
+    at += pace;
+  }
+};
+
+// Of runs that are multiplied in several tiles, of which the first one reads them from memory.
+template <int kRuns>
+class FirstTileFetcher {
+ public:
+  explicit FirstTileFetcher(const LinesAhead<kRuns>& fetch) : fetch_(fetch) {}
+
+  LinesAhead<kRuns> next_tile() {
+    const LinesAhead<kRuns> fetch = fetch_;
+    fetch_.pace = 0;
+    return fetch;
+  }
+
+ private:
+  LinesAhead<kRuns> fetch_;
+};
+
 using PanelsFetcher = StreamsFetcher<kStreamsOfPanels>;
 using TurnFetcher = StreamsFetcher<kStreamsOfTurn>;
 

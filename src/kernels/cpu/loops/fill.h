@@ -23,7 +23,8 @@ inline int64_t no_scratch(int64_t) {
 template <class V, class Element>
 PanelMatmul float_panels() {
   return {V::kLanes,  XForm::kFloat,          float_panel_bytes<V, Element>,
-          no_scratch, pack_float<V, Element>, multiply_float<V, Element>};
+          no_scratch, pack_float<V, Element>, multiply_float<V, Element>,
+          nullptr,    kStreamedRows};
 }
 
 // What a product of a quantized format takes.
@@ -33,9 +34,14 @@ constexpr XForm kBytesOf = Format::kGroup == kBlock ? XForm::kInt8 : XForm::kInt
 template <class V, class Format>
 PanelMatmul packed_panels() {
   using Product = PackedProduct<V, Format>;
-  return {
-      V::kLanes,        kBytesOf<Format>, Format::panel_bytes, Product::scratch_bytes, pack_blocks<V, Format>,
-      Product::multiply};
+  return {V::kLanes,
+          kBytesOf<Format>,
+          Format::panel_bytes,
+          Product::scratch_bytes,
+          pack_blocks<V, Format>,
+          Product::multiply,
+          nullptr,
+          kStreamedRows};
 }
 
 // Only where putting the planes together costs little beside the products: AVX2 took 1.24 of its time with
@@ -47,9 +53,9 @@ PlanesMatmul panels_in_planes() {
     using Upper = typename Whole::Upper;
     using UpperProduct = PackedProduct<V, Upper>;
     return {{V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack,
-             Product::multiply},
+             Product::multiply, nullptr, kStreamedRows},
             {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
-             UpperProduct::multiply}};
+             UpperProduct::multiply, nullptr, kStreamedRows}};
   } else {
     return {};
   }
@@ -82,8 +88,8 @@ void fill_simple_quants(CpuKernels* table) {
   };
   using Q8_0 = PanelQ8_0<V>;
   using Bytes = BytesProduct<V, Q8_0>;
-  set(DType::kQ8_0,
-      {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Bytes::scratch_bytes, Q8_0::pack, Bytes::multiply});
+  set(DType::kQ8_0, {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Bytes::scratch_bytes, Q8_0::pack,
+                     Bytes::multiply, nullptr, Bytes::kTwoRunRows});
   table->planes[static_cast<int>(DType::kQ8_0)] = panels_in_planes<V, WholeQ8_0<V>>();
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());

@@ -8,7 +8,26 @@
 namespace inferno::kernels {
 namespace {
 
-// The outputs of kPanels panels, from number `panel` on, and kRows rows of activations, from row r on.
+// From a panel of a tile to the next: the neighbour, or the one in the next run.
+inline int64_t panel_step(const PanelMatmulParams& p) {
+  return p.run_step == 0 ? 1 : p.run_step;
+}
+
+// Calls tile.operator()<n>(panel) for each panel of the first run: n is 2 where the other one has one beside
+// it.
+template <class Tile>
+void for_tiles_of_runs(const PanelMatmulParams& p, const Tile& tile) {
+  for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
+    if (panel + p.run_step < p.run_end) {
+      tile.template operator()<2>(panel);
+    } else {
+      tile.template operator()<1>(panel);
+    }
+  }
+}
+
+// The outputs of kPanels panels of a tile, of which the first is number `panel`, and kRows rows of
+// activations, from row r on.
 template <class V, int kPanels, int kRows>
 inline __attribute__((always_inline)) void store_outputs(const PanelMatmulParams& p,
                                                          const typename V::F (&y)[kPanels][kRows],
@@ -16,7 +35,7 @@ inline __attribute__((always_inline)) void store_outputs(const PanelMatmulParams
   using F = typename V::F;
 #pragma GCC unroll 4
   for (int i = 0; i < kPanels; ++i) {
-    const int64_t row = (panel + i) * V::kLanes;
+    const int64_t row = (panel + i * panel_step(p)) * V::kLanes;
     const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
     const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
 #pragma GCC unroll 8

@@ -55,7 +55,8 @@ constexpr int64_t kFetchedElements = 8;
 struct NoFetch {
   static constexpr bool kFetches = false;
 };
-struct TurnFetch : StreamsFetch<kStreamsOfTurn> {
+template <class AnyFetch>
+struct FloatFetch : AnyFetch {
   static constexpr bool kFetches = true;
 };
 
@@ -67,7 +68,8 @@ void multiply_float_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, A
   const float* x[kRows];
   F y[kPanels][kRows];
 #pragma GCC unroll 4
-  for (int i = 0; i < kPanels; ++i) panels[i] = p.panels + (panel + i) * float_panel_bytes<V, Element>(p.k);
+  for (int i = 0; i < kPanels; ++i)
+    panels[i] = p.panels + (panel + i * panel_step(p)) * float_panel_bytes<V, Element>(p.k);
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
     x[t] = p.x + (r + t) * p.k;
@@ -122,17 +124,31 @@ constexpr int streamed_float_panels() {
   return kPanels < 1 ? 1 : kPanels > 4 ? 4 : kPanels;
 }
 
+// Several runs of panels.
+template <class V, class Element>
+void multiply_float_runs(const PanelMatmulParams& p) {
+  const int64_t bytes = float_panel_bytes<V, Element>(p.k);
+  const int64_t n_steps = p.k < kFetchedElements ? 1 : p.k / kFetchedElements;
+  for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
+    const PagesAhead<kRuns> fetch = {p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps};
+    multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, panel, 0, FloatFetch<PagesAhead<kRuns>>{fetch});
+  });
+}
+
 template <class V, class Element>
 void multiply_float_stream(const PanelMatmulParams& p) {
+  if (p.run_step != 0) return multiply_float_runs<V, Element>(p);
   constexpr int kPanels = streamed_float_panels<V, Element>();
   const int64_t n_panels = p.panel_end - p.panel_begin;
   TurnFetcher fetcher(p.next, p.next_bytes, n_panels / kPanels + n_panels % kPanels,
                       p.k < kFetchedElements ? 1 : p.k / kFetchedElements);
+  const auto multiply = [&]<int kTile>(int64_t panel) {
+    using TurnFetch = FloatFetch<StreamsFetch<kStreamsOfTurn>>;
+    multiply_float_rest<V, Element, kTile, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
+  };
   int64_t panel = p.panel_begin;
-  for (; p.panel_end - panel >= kPanels; panel += kPanels)
-    multiply_float_rest<V, Element, kPanels, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
-  for (; panel < p.panel_end; ++panel)
-    multiply_float_rest<V, Element, 1, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
+  for (; p.panel_end - panel >= kPanels; panel += kPanels) multiply.template operator()<kPanels>(panel);
+  for (; panel < p.panel_end; ++panel) multiply.template operator()<1>(panel);
 }
 
 template <class V, class Element>

@@ -229,9 +229,40 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
   }
 }
 
+// Of panels in runs that begin `to_next` bytes apart, a panel's bytes in n_steps steps.
+template <int kRuns>
+LinesAhead<kRuns> lines_ahead(const uint8_t* first, int64_t to_next, int64_t bytes, int64_t n_steps,
+                              int64_t ahead = kLinesAhead) {
+  return {first + ahead, to_next, (bytes + n_steps - 1) / n_steps};
+}
+
+// Few rows of activations, several runs of panels.
+template <class V, class Format>
+void multiply_runs(const PanelMatmulParams& p) {
+  const int64_t n_steps = p.k / kBlock;
+  for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
+    decltype(panel_at<Format>(p, 0)) places[kRuns];
+    for (int i = 0; i < kRuns; ++i) places[i] = panel_at<Format>(p, panel + i * p.run_step);
+    const auto multiply = [&](auto fetch) {
+      multiply_rest<V, Format, kRuns, kStreamedRows>(p, places, panel, 0, fetch);
+    };
+    if constexpr (requires { Format::panel(p, panel); }) {
+      multiply(Format::template lines_ahead<kRuns>(p, places[0], n_steps));
+    } else {
+      const int64_t bytes = Format::panel_bytes(p.k);
+      if constexpr (requires { Format::kIsBytes; }) {
+        multiply(PagesAhead<kRuns>{places[0], p.run_step * bytes, bytes / n_steps});
+      } else {
+        multiply(lines_ahead<kRuns>(places[0], p.run_step * bytes, bytes, n_steps));
+      }
+    }
+  });
+}
+
 // Few rows of activations: one panel after the other, while those of the next turn are fetched.
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
+  if (p.run_step != 0) return multiply_runs<V, Format>(p);
   auto fetcher = fetcher_of_next_turn<Format>(p);
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
     const auto first = panel_at<Format>(p, panel);
@@ -324,17 +355,34 @@ constexpr int64_t kCopiedRows = 96;
 // Where rows are fewer, those are multiplied where they lie.
 template <class V, class Format>
 struct BytesProduct {
+  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? kCopiedRows - 1 : kStreamedRows;
+
   static int64_t scratch_bytes(int64_t k) { return PackedProduct<V, Format>::scratch_bytes(k); }
 
   static void multiply(const PanelMatmulParams& p) {
     if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
     if (p.n >= kCopiedRows) return PackedProduct<V, Format>::multiply(p);
+    if constexpr (kTwoRunRows > kStreamedRows) {
+      if (p.run_step != 0) return multiply_two_runs(p);
+    }
     const int64_t stride = Format::panel_bytes(p.k);
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
       multiply_panels<V, Format, V::kTilePanels, Format>(p, panel, p.panels + panel * stride, stride);
     for (; panel < p.panel_end; ++panel)
       multiply_panels<V, Format, 1, Format>(p, panel, p.panels + panel * stride, stride);
+  }
+
+ private:
+  static void multiply_two_runs(const PanelMatmulParams& p) {
+    const int64_t bytes = Format::panel_bytes(p.k);
+    const int64_t to_next = p.run_step * bytes;
+    for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
+      const uint8_t* first = p.panels + panel * bytes;
+      const FirstTileFetcher<kRuns> fetcher(
+          lines_ahead<kRuns>(first, to_next, bytes, p.k / kBlock, kLinesAheadOfTiles));
+      multiply_tiles<V, Format, kRuns, V::kTileRows>(p, panel, first, to_next, fetcher);
+    });
   }
 };
 

@@ -91,6 +91,13 @@ struct Planes {
             LowerFetcher<AnyFetcher>(is_known ? next.lower : nullptr, n_panels * lower_bytes(p.k), n_tiles,
                                      n_steps)};
   }
+  template <int kRuns>
+  static FetchOfPlanes<LinesAhead<kRuns>, LinesAhead<kRuns>> lines_ahead(const PanelMatmulParams& p,
+                                                                         InPlanes first, int64_t n_steps) {
+    const int64_t upper = upper_bytes(p.k), lower = lower_bytes(p.k);
+    return {kernels::lines_ahead<kRuns>(first.upper, p.run_step * upper, upper, n_steps),
+            kernels::lines_ahead<kRuns>(first.lower, p.run_step * lower, lower, n_steps)};
+  }
 };
 
 template <class V>
