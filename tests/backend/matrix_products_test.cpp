@@ -42,7 +42,7 @@ TEST_P(MatrixProductsTest, EveryWayOfReadingGivesTheSameBits) {
       quantize::find_quantize(dtype)(w.data() + i * kCols, &bytes[static_cast<size_t>(i) * stride], kCols);
     for (const int64_t n : {1, 3, 5, 16}) {
       std::vector<float> first;
-      for (const unsigned threads : {1u, 3u}) {
+      for (const unsigned threads : {1u, 3u, 9u}) {
         const auto backend = create_backend("parallel", {.threads = threads}).value();
         const Weight weight =
             backend->load_weight(tensor(dtype, bytes.data(), kRows, kCols), WeightUse::kMatmul).value();

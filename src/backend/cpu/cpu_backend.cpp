@@ -219,7 +219,7 @@ class CpuBackend final : public HostBackend {
     const int64_t n = a.rows.shape[0];
     const Product head = {&a.head, &kNoBias, a.logits.as<float>()};
     const HeadScreen* screen = a.highest_only ? matrix_of(a.head).screen.get() : nullptr;
-    // Not while it is tried whether to fetch: which is faster would depend on both.
+    // Not while it is tried how to read: which is faster would depend on both.
     const bool can_screen = screen != nullptr && n <= kScreenedRows &&
                             !(screened_heads_ == ScreenedHeads::kLarge && products_.tries_reading(a.head));
     const bool screened = can_screen && screening_.is_due();

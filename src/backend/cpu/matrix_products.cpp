@@ -1,7 +1,5 @@
 #include "backend/cpu/matrix_products.h"
 
-#include <array>
-
 #include "backend/cpu_isa.h"
 #include "kernels/reference/reference.h"
 
@@ -16,6 +14,8 @@ constexpr uint64_t kUncachedBytes = 256 * 1024;
 constexpr int64_t kTurnsPerThread = 8;
 // … and of a multiple of so many panels, at least as many as any ISA multiplies at once.
 constexpr int64_t kPanelTile = 4;
+// Up to so many rows of activations reading the weights takes as long as computing, or longer.
+constexpr int64_t kBatchRows = 16;
 // Where there are no panels, so many rows stand for one.
 constexpr int64_t kReferenceRows = 16;
 
@@ -151,7 +151,8 @@ MatrixProducts::ReadingChoice* MatrixProducts::reading_choice(std::span<const Pr
   if (!is_few) ways = ways.last(2);
   if (!takes_runs) ways = ways.first(ways.size() - 1);
   if (ways.size() < 2) return nullptr;
-  auto& choice = (is_few ? of_few_rows_ : of_more_rows_)[static_cast<size_t>(w.dtype)];
+  const size_t rows = is_few ? 0 : n <= kBatchRows ? 1 : 2;
+  auto& choice = choices_[rows][static_cast<size_t>(w.dtype)];
   if (!choice) choice.emplace(ways);
   return &*choice;
 }

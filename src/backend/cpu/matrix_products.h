@@ -53,7 +53,9 @@ class MatrixProducts {
       const Place place = turns.place_of(turn);
       const Weight& w = *products[place.product].w;
       if (place.panels.is_empty()) return;
-      const Fetched next = reading == Reading::kNextTurn ? turns.after(turn) : Fetched{};
+      const bool fetches = reading == Reading::kNextTurn ||
+                           (reading == Reading::kTwoRuns && !turns.are_few_rows() && place.second.step == 0);
+      const Fetched next = fetches ? turns.after(turn) : Fetched{};
       multiply_panels(products[place.product], x, place.panels, thread, next, place.second);
       const auto made_of = [&](const Panels& panels) {
         if (panels.begin >= panels.end) return;
@@ -85,7 +87,7 @@ class MatrixProducts {
 
   // Whether products of few rows with this type of weights are timed to find out how they are best read.
   bool tries_reading(const Weight& w) const {
-    const auto& choice = of_few_rows_[static_cast<size_t>(w.dtype)];
+    const auto& choice = choices_[0][static_cast<size_t>(w.dtype)];
     return !choice || choice->is_on_trial();
   }
 
@@ -115,12 +117,13 @@ class MatrixProducts {
   };
 
   // What a loop is cut into. The turns of each product follow those of the one before; a thread, which takes
-  // every n_threads-th turn, goes through neighbouring panels of each, one stream through memory.
+  // every n_threads-th turn, goes through neighbouring panels of each, one stream through memory, or two.
   class Turns {
    public:
     // n_rows: of activations.
     Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads, Reading reading);
 
+    bool are_few_rows() const { return few_rows_; }
     int64_t count() const { return ends_[products_.size() - 1]; }
     Place place_of(int64_t turn) const;
     // The panels of the same thread's next turn.
@@ -143,8 +146,8 @@ class MatrixProducts {
    public:
     // 2 or 3 of them. A trial comes round after some seventy tokens of a small model.
     explicit ReadingChoice(std::span<const Reading> ways)
-        : TimedChoice({"way of reading weights", static_cast<int>(ways.size()),
-                       16 * static_cast<int>(ways.size()), 8192}) {
+        : TimedChoice(
+              {"way of reading weights", static_cast<int>(ways.size()), ways.size() == 2 ? 32 : 36, 8192}) {
       std::ranges::copy(ways, ways_.begin());
     }
     Reading reading() const { return ways_[static_cast<size_t>(way())]; }
@@ -162,8 +165,9 @@ class MatrixProducts {
   ThreadTeam& team_;
   HostBackend& memory_;
   Buffer scratch_;
-  int64_t scratch_bytes_ = 0;                                                                // of a thread
-  std::array<std::optional<ReadingChoice>, kernels::kDTypeIds> of_few_rows_, of_more_rows_;  // by DType
+  int64_t scratch_bytes_ = 0;  // of a thread
+  // By DType: for few rows, for up to kBatchRows and for more.
+  std::array<std::array<std::optional<ReadingChoice>, kernels::kDTypeIds>, 3> choices_;
 };
 
 }  // namespace inferno::backend

@@ -11,12 +11,13 @@ namespace inferno::backend {
 class TimedChoice {
  public:
   static constexpr int kMostWays = 3;
-  static constexpr int kMostTries = 48;
+  static constexpr int kMostTries = 36;
   struct Plan {
     const char* what;  // is chosen, for the log
     int ways;          // 2 or 3
-    int tries;         // of a trial, as many of each way: a power of two, or 3 times one, 4 to kMostTries
-    int between;       // turns from the end of a trial to the next
+    int tries;    // of a trial, as many of each way: with 2 ways a power of two from 4 on, with 3 a multiple
+                  // of 9; up to kMostTries
+    int between;  // turns from the end of a trial to the next
   };
 
   explicit TimedChoice(const Plan& plan) : plan_(plan) {}
@@ -29,10 +30,11 @@ class TimedChoice {
   void took(std::chrono::nanoseconds time, uint64_t work);
 
  private:
-  // Of turns that come round every second, fourth or eighth time, as the loops of a layer do, each goes every
-  // way as often: three ways simply in turn, two by the Thue-Morse sequence.
+  // Of turns that come round every second or fourth time, as the loops of a layer do, each goes every way as
+  // often: two ways by the Thue-Morse sequence, three in turn, a step further each time (so those that come
+  // round every third or sixth time do, too).
   int way_to_try() const {
-    return plan_.ways == 2 ? __builtin_parity(static_cast<unsigned>(turn_)) : turn_ % plan_.ways;
+    return plan_.ways == 2 ? __builtin_parity(static_cast<unsigned>(turn_)) : (turn_ + turn_ / 3) % 3;
   }
 
   Plan plan_;

@@ -1,4 +1,5 @@
-// Fetcher: brings what is multiplied next into the second-level cache while other things are multiplied.
+// Fetcher: brings what is multiplied next into the second-level cache while other things are multiplied (but
+// two runs of panels into the first).
 // Otherwise memory rests during all tiles of a panel but the first, and the first waits for memory.
 #pragma once
 

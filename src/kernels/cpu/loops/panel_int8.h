@@ -259,7 +259,8 @@ void multiply_runs(const PanelMatmulParams& p) {
   });
 }
 
-// Few rows of activations: one panel after the other, while those of the next turn are fetched.
+// Few rows of activations: in two runs, or one panel after the other, while those of the next turn are
+// fetched.
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
   if (p.run_step != 0) return multiply_runs<V, Format>(p);
