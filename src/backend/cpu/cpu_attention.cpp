@@ -34,18 +34,18 @@ void CpuAttention::run(const AttentionArgs& a) {
   const bool reads_tiles = kernels_.f16_in_tiles && a.kv.dtype == DType::kF16;
   const bool is_few_rows = is_decoding_ && a.q.shape[1] / a.kv.n_kv_heads <= kernels_.fetched_query_rows;
   const bool is_trial = is_few_rows && !reads_tiles && bytes_read_ >= kUncachedBytes;
-  const bool fetches = is_trial && fetches_.way() == 1;
+  const int streams = is_trial ? kFetchedStreams[static_cast<size_t>(fetched_streams_.way())] : 0;
   const auto start = std::chrono::steady_clock::now();
   const bool in_chunks = parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim);
-  in_chunks ? run_in_chunks(all, fetches) : run_parts(all, fetches);
-  if (is_trial) fetches_.took(std::chrono::steady_clock::now() - start, bytes_read_);
+  in_chunks ? run_in_chunks(all, streams) : run_parts(all, streams);
+  if (is_trial) fetched_streams_.took(std::chrono::steady_clock::now() - start, bytes_read_);
 }
 
-void CpuAttention::run_parts(const AttentionParams& all, bool fetches) {
+void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
   team_.run(n_parts, [&](int64_t turn, unsigned) {
     kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(turn)]);
-    own.fetches = fetches;
+    own.fetched_streams = fetched_streams;
     kernels::AttentionPart next;
     if (turn + team_.n_threads() < n_parts) {
       next = whole(all, parts_[static_cast<size_t>(turn + team_.n_threads())]);
@@ -116,7 +116,7 @@ CpuAttention::Chunk CpuAttention::chunk_of(int64_t turn) {
 }
 
 // One loop: whoever does the last chunk of a part joins them all.
-void CpuAttention::run_in_chunks(const AttentionParams& all, bool fetches) {
+void CpuAttention::run_in_chunks(const AttentionParams& all, int fetched_streams) {
   const auto alone = [&](const Chunk& chunk) {
     kernels::AttentionPart own = whole(all, chunk.part);
     own.partial = chunk.partials + chunk.i * (own.row_end - own.row_begin) * (all.kv.head_dim + 2);
@@ -128,7 +128,7 @@ void CpuAttention::run_in_chunks(const AttentionParams& all, bool fetches) {
   team_.run(n_turns, [&](int64_t turn, unsigned) {
     const Chunk chunk = chunk_of(turn);
     kernels::AttentionPart own = alone(chunk);
-    own.fetches = fetches;
+    own.fetched_streams = fetched_streams;
     kernels::AttentionPart next;
     if (turn + team_.n_threads() < n_turns) {
       next = alone(chunk_of(turn + team_.n_threads()));

@@ -1,6 +1,7 @@
 // Attention of a batch, shared among the threads of a team.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -44,8 +45,8 @@ class CpuAttention {
   void list_parts(const AttentionArgs& a);
   bool reserve_partials(int64_t head_dim);
   Chunk chunk_of(int64_t turn);
-  void run_parts(const kernels::AttentionParams& all, bool fetches);
-  void run_in_chunks(const kernels::AttentionParams& all, bool fetches);
+  void run_parts(const kernels::AttentionParams& all, int fetched_streams);
+  void run_in_chunks(const kernels::AttentionParams& all, int fetched_streams);
 
   const CpuKernels& kernels_;
   ThreadTeam& team_;
@@ -53,7 +54,11 @@ class CpuAttention {
   std::vector<Part> parts_;   // of the call under way
   uint64_t bytes_read_ = 0;   // likewise
   bool is_decoding_ = false;  // a query of each sequence
-  TimedChoice fetches_{{"keys and values fetched ahead", 2, 32, 8192}};
+  // Streams in which keys and values are fetched ahead: what is fastest is a matter of the processor
+  // (docs/decisions/001).
+  static constexpr std::array kFetchedStreams = {0, 2, 4};
+  TimedChoice fetched_streams_{
+      {"streams of keys and values fetched ahead", kFetchedStreams.size(), 36, 8192}};
   Buffer partials_;
 };
 

@@ -37,7 +37,7 @@ struct CpuKernels {
   void (*kv_append)(const KvAppendParams& p, int64_t head_begin, int64_t head_end);
   void (*attention)(const AttentionPart& p);
   int64_t query_rows;          // of a part: the most, and how many are the fastest
-  int64_t fetched_query_rows;  // the most of a part for which AttentionPart::fetches means something
+  int64_t fetched_query_rows;  // the most of a part for which AttentionPart::fetched_streams means something
   // p.partial: those of n_chunks chunks, in order, all that the rows see.
   void (*merge_attention)(const AttentionPart& p, int64_t n_chunks);
   void (*act_mul)(const ActMulParams& p);

@@ -157,8 +157,9 @@ struct AttentionPart {
   int64_t chunk = 0;
   // What this thread is likely to do next, or nullptr: what it begins with may be fetched meanwhile.
   const AttentionPart* next = nullptr;
-  // Whether keys and values of few rows are fetched ahead, or what comes is left to the processor to foresee.
-  bool fetches = false;
+  // In how many streams side by side keys and values of few rows are fetched ahead; 0: what comes is left to
+  // the processor to foresee.
+  int fetched_streams = 0;
 };
 
 }  // namespace inferno::kernels

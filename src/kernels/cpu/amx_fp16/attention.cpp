@@ -345,14 +345,14 @@ void attend_chunk(Work& w, const AttentionPart& p, const Head& head, int64_t chu
   const int64_t depth_end = up(seen.end, kDepth);
   TileFetcher values;
   add_values(values, head, chunk, seen);
-  values.begin(up(seen.end - key_begin, kKeys) / kKeys * (head.head_dim / kDepth));
+  values.begin(up(seen.end - key_begin, kKeys) / kKeys * (head.head_dim / kDepth), kStreamsOfTurn);
   score(w, head, chunk, key_begin, seen.end, values);
   Mix mixes[kTileRows];
   for (int64_t r = 0; r < w.n; ++r) mixes[r] = weigh_row(w, r, chunk, depth_begin, depth_end);
   written_for_tiles(w.weights);
   TileFetcher next_keys;
   add_next_keys(next_keys, w, p, head, chunk);
-  next_keys.begin((depth_end - depth_begin) / kDepth * (head.head_dim / kValues));
+  next_keys.begin((depth_end - depth_begin) / kDepth * (head.head_dim / kValues), kStreamsOfTurn);
   add_values(w, mixes, head, chunk, depth_begin, depth_end, {chunk + seen.begin, chunk + seen.end},
              next_keys);
 }

@@ -185,7 +185,7 @@ void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cac
   TilesFetcher values;
   if constexpr (kFetches) {
     WhatIsRead<V, Cache>::add_values(values, head, chunk, seen);
-    values.begin((tiles_end - first_tile) / kKeyTile<V> * head.head_dim);
+    values.begin((tiles_end - first_tile) / kKeyTile<V> * head.head_dim, p.fetched_streams);
   }
   for (int64_t i = first_tile; i < tiles_end; i += kKeyTile<V>) {
     score_tile<V, Cache, kRows, V::kScoreVectors>(rows, head.head_dim, head.key_tile(chunk + i),
@@ -197,7 +197,7 @@ void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cac
   TilesFetcher next_keys;
   if constexpr (kFetches) {
     WhatIsRead<V, Cache>::add_next_keys(next_keys, p, rows, kRows, head, chunk);
-    next_keys.begin(end - begin);
+    next_keys.begin(end - begin, p.fetched_streams);
   }
   // Of one or two rows there is room for the sums of twice as many dimensions: fewer passes over the values.
   int64_t d = 0;
@@ -226,7 +226,7 @@ void attend_rest(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
 template <class V, class Cache>
 void attend_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
                   int64_t chunk) {
-  if (p.fetches && n <= V::kScoreRows)
+  if (p.fetched_streams != 0 && n <= V::kScoreRows)
     return attend_rest<V, Cache, V::kScoreRows, true>(p, rows, n, head, chunk);
   int64_t i = 0;
   for (; n - i >= V::kScoreRows; i += V::kScoreRows)

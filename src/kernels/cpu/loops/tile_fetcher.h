@@ -17,9 +17,9 @@ class TileFetcher {
     for (int64_t piece = 0; piece < bytes && n_pieces_ < kMostPieces; piece += kPieceLines * kLine)
       pieces_[n_pieces_++] = first + piece;
   }
-  // From here on all of it in n_steps steps.
-  void begin(int64_t n_steps) {
-    stream_ = (n_pieces_ + kStreamsOfTurn - 1) / kStreamsOfTurn;
+  // From here on all of it in n_steps steps, in so many streams.
+  void begin(int64_t n_steps, int64_t n_streams) {
+    stream_ = (n_pieces_ + n_streams - 1) / n_streams;
     end_ = stream_ * kPieceLines * kParts;
     pace_ = (end_ + n_steps - 1) / n_steps;
   }
