@@ -59,6 +59,8 @@ struct StreamsFetch {
   int64_t due = 0;
   int64_t done = 0;
 
+  // Nothing more.
+  void stop() { pace = 0; }
   // A step's lines all at once.
   [[gnu::always_inline]] void step() {
     begin_step();
@@ -135,19 +137,19 @@ struct PagesAhead {
 };
 
 // Of runs that are multiplied in several tiles, of which the first one reads them from memory.
-template <int kRuns>
+template <class AnyFetch>
 class FirstTileFetcher {
  public:
-  explicit FirstTileFetcher(const LinesAhead<kRuns>& fetch) : fetch_(fetch) {}
+  explicit FirstTileFetcher(const AnyFetch& fetch) : fetch_(fetch) {}
 
-  LinesAhead<kRuns> next_tile() {
-    const LinesAhead<kRuns> fetch = fetch_;
-    fetch_.pace = 0;
+  AnyFetch next_tile() {
+    const AnyFetch fetch = fetch_;
+    fetch_.stop();
     return fetch;
   }
 
  private:
-  LinesAhead<kRuns> fetch_;
+  AnyFetch fetch_;
 };
 
 using PanelsFetcher = StreamsFetcher<kStreamsOfPanels>;

@@ -33,7 +33,7 @@ constexpr XForm kBytesOf = Format::kGroup == kBlock ? XForm::kInt8 : XForm::kInt
 
 template <class V, class Format>
 PanelMatmul packed_panels() {
-  using Product = PackedProduct<V, Format>;
+  using Product = QuantizedProduct<V, Format>;
   return {V::kLanes,
           kBytesOf<Format>,
           Format::panel_bytes,
@@ -41,7 +41,7 @@ PanelMatmul packed_panels() {
           pack_blocks<V, Format>,
           Product::multiply,
           nullptr,
-          kStreamedRows};
+          Product::kTwoRunRows};
 }
 
 // Only where putting the planes together costs little beside the products: AVX2 took 1.24 of its time with
@@ -49,13 +49,13 @@ PanelMatmul packed_panels() {
 template <class V, class Whole>
 PlanesMatmul panels_in_planes() {
   if constexpr (V::kLargestOffset >= 128) {
-    using Product = PackedProduct<V, Whole>;
+    using Product = QuantizedProduct<V, Whole>;
     using Upper = typename Whole::Upper;
-    using UpperProduct = PackedProduct<V, Upper>;
+    using UpperProduct = QuantizedProduct<V, Upper>;
     return {{V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack,
-             Product::multiply, nullptr, kStreamedRows},
+             Product::multiply, nullptr, Product::kTwoRunRows},
             {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
-             UpperProduct::multiply, nullptr, kStreamedRows}};
+             UpperProduct::multiply, nullptr, UpperProduct::kTwoRunRows}};
   } else {
     return {};
   }
@@ -87,9 +87,9 @@ void fill_simple_quants(CpuKernels* table) {
     table->matmul[static_cast<int>(dtype)] = kernel;
   };
   using Q8_0 = PanelQ8_0<V>;
-  using Bytes = BytesProduct<V, Q8_0>;
-  set(DType::kQ8_0, {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Bytes::scratch_bytes, Q8_0::pack,
-                     Bytes::multiply, nullptr, Bytes::kTwoRunRows});
+  using Product = QuantizedProduct<V, Q8_0>;
+  set(DType::kQ8_0, {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Product::scratch_bytes, Q8_0::pack,
+                     Product::multiply, nullptr, Product::kTwoRunRows});
   table->planes[static_cast<int>(DType::kQ8_0)] = panels_in_planes<V, WholeQ8_0<V>>();
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());

@@ -232,29 +232,35 @@ void multiply_panels(const PanelMatmulParams& p, int64_t panel, const uint8_t* f
 // Of panels in runs that begin `to_next` bytes apart, a panel's bytes in n_steps steps.
 template <int kRuns>
 LinesAhead<kRuns> lines_ahead(const uint8_t* first, int64_t to_next, int64_t bytes, int64_t n_steps,
-                              int64_t ahead = kLinesAhead) {
+                              int64_t ahead) {
   return {first + ahead, to_next, (bytes + n_steps - 1) / n_steps};
+}
+// The same of `panel` and the one beside it.
+template <int kRuns, class Format>
+auto lines_ahead_of(const PanelMatmulParams& p, int64_t panel, int64_t ahead) {
+  const auto first = panel_at<Format>(p, panel);
+  if constexpr (requires { Format::panel(p, panel); }) {
+    return Format::template lines_ahead<kRuns>(p, first, p.k / kBlock, ahead);
+  } else {
+    const int64_t bytes = Format::panel_bytes(p.k);
+    return lines_ahead<kRuns>(first, p.run_step * bytes, bytes, p.k / kBlock, ahead);
+  }
 }
 
 // Few rows of activations, several runs of panels.
 template <class V, class Format>
 void multiply_runs(const PanelMatmulParams& p) {
-  const int64_t n_steps = p.k / kBlock;
   for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
     decltype(panel_at<Format>(p, 0)) places[kRuns];
     for (int i = 0; i < kRuns; ++i) places[i] = panel_at<Format>(p, panel + i * p.run_step);
     const auto multiply = [&](auto fetch) {
       multiply_rest<V, Format, kRuns, kStreamedRows>(p, places, panel, 0, fetch);
     };
-    if constexpr (requires { Format::panel(p, panel); }) {
-      multiply(Format::template lines_ahead<kRuns>(p, places[0], n_steps));
-    } else {
+    if constexpr (requires { Format::kIsBytes; }) {
       const int64_t bytes = Format::panel_bytes(p.k);
-      if constexpr (requires { Format::kIsBytes; }) {
-        multiply(PagesAhead<kRuns>{places[0], p.run_step * bytes, bytes / n_steps});
-      } else {
-        multiply(lines_ahead<kRuns>(places[0], p.run_step * bytes, bytes, n_steps));
-      }
+      multiply(PagesAhead<kRuns>{places[0], p.run_step * bytes, bytes / (p.k / kBlock)});
+    } else {
+      multiply(lines_ahead_of<kRuns, Format>(p, panel, kLinesAhead));
     }
   });
 }
@@ -323,16 +329,102 @@ struct Unpacked {
   }
 };
 
-// Weights of fewer bits are unpacked on the way into a product with few rows of activations, and once for a
-// tile of panels where there are many.
+// Up to so many rows of activations weights are multiplied where they lie; where there are more, once they
+// are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
+// 96 rows. Others are unpacked anew for each tile of rows, which an ISA says how many times pay for
+// (docs/decisions/001).
 template <class V, class Format>
-struct PackedProduct {
+constexpr int64_t rows_in_place() {
+  if constexpr (requires { Format::kIsBytes; }) {
+    return 95;
+  } else if constexpr (requires { V::kPackedRows; }) {
+    return V::kPackedRows;
+  } else {
+    return kStreamedRows;
+  }
+}
+
+// Weights where they lie, more than kStreamedRows rows of activations.
+template <class V, class Format>
+struct InPlaceProduct {
+  static constexpr int64_t kRows = rows_in_place<V, Format>();
+
+  static void multiply(const PanelMatmulParams& p) {
+    if constexpr (V::kTilePanels == 2) {
+      if (p.run_step != 0) return multiply_two_runs(p);
+    }
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
+      multiply_neighbours<V::kTilePanels>(p, panel);
+    for (; panel < p.panel_end; ++panel) multiply_neighbours<1>(p, panel);
+  }
+
+ private:
+  using Place = decltype(panel_at<Format>(PanelMatmulParams(), 0));
+  static constexpr int kTileRows = V::kTileRows;
+  static constexpr int kFewestTileRows = (kTileRows + 1) / 2;
+
+  // n_rows rows, from kFewestTileRows to kRows.
+  template <int kPanels, int kRows, class AnyFetch>
+  static void multiply_rows(const PanelMatmulParams& p, const Place (&panels)[kPanels], int64_t panel,
+                            int64_t r, int64_t n_rows, AnyFetch fetch) {
+    if constexpr (kRows > kFewestTileRows) {
+      if (n_rows < kRows) return multiply_rows<kPanels, kRows - 1>(p, panels, panel, r, n_rows, fetch);
+    }
+    multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r, fetch);
+  }
+
+  // As few tiles as there can be, as large as each other or nearly.
+  template <int kPanels, class AnyFetcher>
+  static void multiply_tiles_of(const PanelMatmulParams& p, int64_t panel, int64_t n_tiles,
+                                AnyFetcher fetcher) {
+    Place panels[kPanels];
+    for (int i = 0; i < kPanels; ++i) panels[i] = panel_at<Format>(p, panel + i * panel_step(p));
+    for (int64_t i = 0; i < n_tiles; ++i) {
+      const int64_t r = p.n * i / n_tiles;
+      multiply_rows<kPanels, kTileRows>(p, panels, panel, r, p.n * (i + 1) / n_tiles - r,
+                                        fetcher.next_tile());
+    }
+  }
+
+  template <int kPanels>
+  static void multiply_neighbours(const PanelMatmulParams& p, int64_t panel) {
+    const int64_t n_tiles = (p.n + kTileRows - 1) / kTileRows;
+    if constexpr (kRows > kHurriedTiles * kTileRows) {
+      if (n_tiles > kHurriedTiles) {
+        const int64_t bytes = Format::panel_bytes(p.k);
+        return multiply_panels<V, Format, kPanels, Format>(p, panel, p.panels + panel * bytes, bytes);
+      }
+    }
+    multiply_tiles_of<kPanels>(
+        p, panel, n_tiles,
+        fetcher_of<PanelsFetcher, Format>(p, panel + kPanels, kPanels, n_tiles, p.k / kBlock));
+  }
+
+  static void multiply_two_runs(const PanelMatmulParams& p) {
+    for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
+      const FirstTileFetcher fetcher(lines_ahead_of<kRuns, Format>(p, panel, kLinesAheadOfTiles));
+      multiply_tiles_of<kRuns>(p, panel, (p.n + kTileRows - 1) / kTileRows, fetcher);
+    });
+  }
+};
+
+// Weights are unpacked on the way into a product with few rows of activations, and once for a tile of panels
+// where there are many.
+template <class V, class Format>
+struct QuantizedProduct {
   using Whole = Unpacked<V, Format::kGroup, Format::kHasMin>;
+  using InPlace = InPlaceProduct<V, Format>;
+  // PanelMatmul::two_run_rows.
+  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kRows : kStreamedRows;
 
   static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
 
   static void multiply(const PanelMatmulParams& p) {
     if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
+    if constexpr (InPlace::kRows > kStreamedRows) {
+      if (p.n <= InPlace::kRows) return InPlace::multiply(p);
+    }
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
       multiply_some<V::kTilePanels>(p, panel);
@@ -346,44 +438,6 @@ struct PackedProduct {
     for (int i = 0; i < kPanels; ++i)
       Whole::template unpack<Format>(panel_at<Format>(p, panel + i), p.k / kBlock, p.scratch + i * whole);
     multiply_panels<V, Whole, kPanels, Format>(p, panel, p.scratch, whole);
-  }
-};
-
-// From so many rows on even weights that are bytes already are unpacked: a copy whose blocks follow each
-// other, with scales in float32, is soon paid for (docs/decisions/001).
-constexpr int64_t kCopiedRows = 96;
-
-// Where rows are fewer, those are multiplied where they lie.
-template <class V, class Format>
-struct BytesProduct {
-  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? kCopiedRows - 1 : kStreamedRows;
-
-  static int64_t scratch_bytes(int64_t k) { return PackedProduct<V, Format>::scratch_bytes(k); }
-
-  static void multiply(const PanelMatmulParams& p) {
-    if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
-    if (p.n >= kCopiedRows) return PackedProduct<V, Format>::multiply(p);
-    if constexpr (kTwoRunRows > kStreamedRows) {
-      if (p.run_step != 0) return multiply_two_runs(p);
-    }
-    const int64_t stride = Format::panel_bytes(p.k);
-    int64_t panel = p.panel_begin;
-    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
-      multiply_panels<V, Format, V::kTilePanels, Format>(p, panel, p.panels + panel * stride, stride);
-    for (; panel < p.panel_end; ++panel)
-      multiply_panels<V, Format, 1, Format>(p, panel, p.panels + panel * stride, stride);
-  }
-
- private:
-  static void multiply_two_runs(const PanelMatmulParams& p) {
-    const int64_t bytes = Format::panel_bytes(p.k);
-    const int64_t to_next = p.run_step * bytes;
-    for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
-      const uint8_t* first = p.panels + panel * bytes;
-      const FirstTileFetcher<kRuns> fetcher(
-          lines_ahead<kRuns>(first, to_next, bytes, p.k / kBlock, kLinesAheadOfTiles));
-      multiply_tiles<V, Format, kRuns, V::kTileRows>(p, panel, first, to_next, fetcher);
-    });
   }
 };
 

@@ -36,6 +36,10 @@ struct FetchOfPlanes {
     upper.step();
     lower.step();
   }
+  void stop() {
+    upper.stop();
+    lower.stop();
+  }
   [[gnu::always_inline]] void begin_step() {
     upper.begin_step();
     if constexpr (LowerFetch::kIsInParts) {
@@ -93,10 +97,11 @@ struct Planes {
   }
   template <int kRuns>
   static FetchOfPlanes<LinesAhead<kRuns>, LinesAhead<kRuns>> lines_ahead(const PanelMatmulParams& p,
-                                                                         InPlanes first, int64_t n_steps) {
+                                                                         InPlanes first, int64_t n_steps,
+                                                                         int64_t ahead) {
     const int64_t upper = upper_bytes(p.k), lower = lower_bytes(p.k);
-    return {kernels::lines_ahead<kRuns>(first.upper, p.run_step * upper, upper, n_steps),
-            kernels::lines_ahead<kRuns>(first.lower, p.run_step * lower, lower, n_steps)};
+    return {kernels::lines_ahead<kRuns>(first.upper, p.run_step * upper, upper, n_steps, ahead),
+            kernels::lines_ahead<kRuns>(first.lower, p.run_step * lower, lower, n_steps, ahead)};
   }
 };
 
