@@ -167,6 +167,21 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
           << "other bits in two runs";
     }
   }
+  // A turn in the middle of two longer runs, as threads take them.
+  if (n_panels >= 5) {
+    std::fill_n(p.y, p.n * p.m, -1.0f);
+    params.panel_begin = 1;
+    params.panel_end = 2;
+    params.run_step = 3;
+    params.run_end = n_panels;
+    backend::multiply_rows(kernel, params);
+    std::vector<float> expected = y;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const int64_t panel = static_cast<int64_t>(i) % p.m / kernel.rows;
+      if (panel != 1 && panel != 4) expected[i] = -1.0f;
+    }
+    EXPECT_TRUE(same_bits(expected, std::vector<float>(p.y, p.y + p.n * p.m))) << "a turn of two runs";
+  }
   std::copy(y.begin(), y.end(), p.y);
 }
 

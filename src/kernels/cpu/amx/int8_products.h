@@ -246,7 +246,7 @@ template <class Format>
 void set_tiles(PanelMatmul* kernel) {
   kernel->multiply_tiles = TileProduct<Format>::multiply;
   kernel->scratch_bytes = TileProduct<Format>::scratch_bytes;  // enough for fewer rows, too
-  if (kernel->two_run_rows > kStreamedRows) kernel->two_run_rows = kStreamedRows;
+  if (kernel->two_run_rows >= kMatrixTileRows) kernel->two_run_rows = kMatrixTileRows - 1;
 }
 template <class Format>
 void set_tiles(CpuKernels* table, DType dtype) {

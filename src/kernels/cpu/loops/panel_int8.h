@@ -347,7 +347,7 @@ constexpr int64_t rows_in_place() {
 // Weights where they lie, more than kStreamedRows rows of activations.
 template <class V, class Format>
 struct InPlaceProduct {
-  static constexpr int64_t kRows = rows_in_place<V, Format>();
+  static constexpr int64_t kMostRows = rows_in_place<V, Format>();
 
   static void multiply(const PanelMatmulParams& p) {
     if constexpr (V::kTilePanels == 2) {
@@ -362,7 +362,9 @@ struct InPlaceProduct {
  private:
   using Place = decltype(panel_at<Format>(PanelMatmulParams(), 0));
   static constexpr int kTileRows = V::kTileRows;
+  // Of products with more than kStreamedRows rows: a tile of fewer would have fitted into the one beside it.
   static constexpr int kFewestTileRows = (kTileRows + 1) / 2;
+  static_assert(kFewestTileRows <= kStreamedRows + 1);
 
   // n_rows rows, from kFewestTileRows to kRows.
   template <int kPanels, int kRows, class AnyFetch>
@@ -374,23 +376,27 @@ struct InPlaceProduct {
     multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r, fetch);
   }
 
-  // As few tiles as there can be, as large as each other or nearly.
+  // As few tiles as there can be, as large as each other or nearly, but rows that share a product in one.
   template <int kPanels, class AnyFetcher>
   static void multiply_tiles_of(const PanelMatmulParams& p, int64_t panel, int64_t n_tiles,
                                 AnyFetcher fetcher) {
     Place panels[kPanels];
     for (int i = 0; i < kPanels; ++i) panels[i] = panel_at<Format>(p, panel + i * panel_step(p));
-    for (int64_t i = 0; i < n_tiles; ++i) {
-      const int64_t r = p.n * i / n_tiles;
-      multiply_rows<kPanels, kTileRows>(p, panels, panel, r, p.n * (i + 1) / n_tiles - r,
-                                        fetcher.next_tile());
+    constexpr int64_t kShared = Products<V>::kRows;
+    static_assert(kTileRows % kShared == 0);
+    const int64_t n_shared = (p.n + kShared - 1) / kShared;
+    int64_t r = 0;
+    for (int64_t i = 1; i <= n_tiles; ++i) {
+      const int64_t end = i == n_tiles ? p.n : n_shared * i / n_tiles * kShared;
+      multiply_rows<kPanels, kTileRows>(p, panels, panel, r, end - r, fetcher.next_tile());
+      r = end;
     }
   }
 
   template <int kPanels>
   static void multiply_neighbours(const PanelMatmulParams& p, int64_t panel) {
     const int64_t n_tiles = (p.n + kTileRows - 1) / kTileRows;
-    if constexpr (kRows > kHurriedTiles * kTileRows) {
+    if constexpr (kMostRows > kHurriedTiles * kTileRows) {
       if (n_tiles > kHurriedTiles) {
         const int64_t bytes = Format::panel_bytes(p.k);
         return multiply_panels<V, Format, kPanels, Format>(p, panel, p.panels + panel * bytes, bytes);
@@ -416,14 +422,14 @@ struct QuantizedProduct {
   using Whole = Unpacked<V, Format::kGroup, Format::kHasMin>;
   using InPlace = InPlaceProduct<V, Format>;
   // PanelMatmul::two_run_rows.
-  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kRows : kStreamedRows;
+  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kMostRows : kStreamedRows;
 
   static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
 
   static void multiply(const PanelMatmulParams& p) {
     if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
-    if constexpr (InPlace::kRows > kStreamedRows) {
-      if (p.n <= InPlace::kRows) return InPlace::multiply(p);
+    if constexpr (InPlace::kMostRows > kStreamedRows) {
+      if (p.n <= InPlace::kMostRows) return InPlace::multiply(p);
     }
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
