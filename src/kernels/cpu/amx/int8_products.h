@@ -10,6 +10,7 @@
 #include "kernels/cpu/amx/tiles.h"
 #include "kernels/cpu/avx512_vnni/vector.h"
 #include "kernels/cpu/loops/panel_int8.h"
+#include "kernels/cpu/loops/quantized_product.h"
 
 namespace inferno::kernels {
 namespace {

@@ -10,6 +10,7 @@
 #include "kernels/cpu/loops/panel_int8.h"
 #include "kernels/cpu/loops/planes.h"
 #include "kernels/cpu/loops/q8_0.h"
+#include "kernels/cpu/loops/quantized_product.h"
 #include "kernels/cpu/loops/rows.h"
 #include "kernels/cpu/loops/simple_quants.h"
 

@@ -1,0 +1,186 @@
+// Products of quantized weights in panels and any number of rows of activations in 8 bits: as a stream, where
+// they lie, or unpacked first. What multiplies a tile is in panel_int8.h.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/loops/fetcher.h"
+#include "kernels/cpu/loops/panel.h"
+#include "kernels/cpu/loops/panel_int8.h"
+#include "kernels/cpu/loops/products.h"
+
+namespace inferno::kernels {
+namespace {
+
+// What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
+// float32 scales and, where there are, minimums: (nb, groups, rows).
+template <class V, int kGroupElements, bool kMin, int kStoredOffset = kMin ? 0 : stored_offset<V>(128)>
+struct Unpacked {
+  static constexpr int kGroup = kGroupElements;
+  static constexpr bool kHasMin = kMin;
+  static constexpr int kOffset = kStoredOffset;
+  static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
+  static constexpr int64_t kGroups = kBlock / kGroup;
+
+  static int64_t panel_bytes(int64_t k) {
+    return k / kBlock *
+           (kBlockBytes + (kMin ? 2 : 1) * kGroups * V::kLanes * static_cast<int64_t>(sizeof(float)));
+  }
+  static const uint8_t* block(const uint8_t* panel, int64_t b) { return panel + b * kBlockBytes; }
+  static typename V::I bytes(const uint8_t* block, int g) { return V::load_bytes(block + g * 4 * V::kLanes); }
+  static constexpr int64_t kUnitBlocks = 1;
+  struct Scales {
+    const float* scales;
+    int64_t to_min;
+    void load(const uint8_t* panel, int64_t nb, int64_t b) {
+      scales = reinterpret_cast<const float*>(panel + nb * kBlockBytes) + b * kGroups * V::kLanes;
+      to_min = nb * kGroups * V::kLanes;
+    }
+    typename V::F scale(int64_t, int i) const { return V::load(scales + i * V::kLanes); }
+    typename V::F min(int64_t, int i) const { return V::load(scales + to_min + i * V::kLanes); }
+  };
+
+  template <class Format, class Place>
+  static void unpack(Place from, int64_t nb, uint8_t* panel) {
+    auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
+    auto* mins = scales + nb * kGroups * V::kLanes;
+    for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
+      typename Format::Scales of_unit;
+      of_unit.load(from, nb, unit);
+      for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
+        const int64_t b = unit + j;
+        const auto block = Format::block(from, b);
+#pragma GCC unroll 8
+        for (int g = 0; g < kBlockVectors; ++g) {
+          const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(block, g));
+          V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
+        }
+        for (int i = 0; i < kGroups; ++i) {
+          V::store(scales + (b * kGroups + i) * V::kLanes, of_unit.scale(j, i));
+          if constexpr (kMin) V::store(mins + (b * kGroups + i) * V::kLanes, of_unit.min(j, i));
+        }
+      }
+    }
+  }
+};
+
+// Up to so many rows of activations weights are multiplied where they lie; where there are more, once they
+// are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
+// 96 rows. Others are unpacked anew for each tile of rows, which an ISA says how many times pay for
+// (docs/decisions/001).
+template <class V, class Format>
+constexpr int64_t rows_in_place() {
+  if constexpr (requires { Format::kIsBytes; }) {
+    return 95;
+  } else if constexpr (requires { V::kPackedRows; }) {
+    return V::kPackedRows;
+  } else {
+    return kStreamedRows;
+  }
+}
+
+// Weights where they lie, more than kStreamedRows rows of activations.
+template <class V, class Format>
+struct InPlaceProduct {
+  static constexpr int64_t kMostRows = rows_in_place<V, Format>();
+
+  static void multiply(const PanelMatmulParams& p) {
+    if constexpr (V::kTilePanels == 2) {
+      if (p.run_step != 0) return multiply_two_runs(p);
+    }
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
+      multiply_neighbours<V::kTilePanels>(p, panel);
+    for (; panel < p.panel_end; ++panel) multiply_neighbours<1>(p, panel);
+  }
+
+ private:
+  using Place = decltype(panel_at<Format>(PanelMatmulParams(), 0));
+  static constexpr int kTileRows = V::kTileRows;
+  // Of products with more than kStreamedRows rows: a tile of fewer would have fitted into the one beside it.
+  static constexpr int kFewestTileRows = (kTileRows + 1) / 2;
+  static_assert(kFewestTileRows <= kStreamedRows + 1);
+
+  // n_rows rows, from kFewestTileRows to kRows.
+  template <int kPanels, int kRows, class AnyFetch>
+  static void multiply_rows(const PanelMatmulParams& p, const Place (&panels)[kPanels], int64_t panel,
+                            int64_t r, int64_t n_rows, AnyFetch fetch) {
+    if constexpr (kRows > kFewestTileRows) {
+      if (n_rows < kRows) return multiply_rows<kPanels, kRows - 1>(p, panels, panel, r, n_rows, fetch);
+    }
+    multiply_tile<V, Format, kPanels, kRows>(p, panels, panel, r, fetch);
+  }
+
+  // As few tiles as there can be, as large as each other or nearly, but rows that share a product in one.
+  template <int kPanels, class AnyFetcher>
+  static void multiply_tiles_of(const PanelMatmulParams& p, int64_t panel, int64_t n_tiles,
+                                AnyFetcher fetcher) {
+    Place panels[kPanels];
+    for (int i = 0; i < kPanels; ++i) panels[i] = panel_at<Format>(p, panel + i * panel_step(p));
+    constexpr int64_t kShared = Products<V>::kRows;
+    static_assert(kTileRows % kShared == 0);
+    const int64_t n_shared = (p.n + kShared - 1) / kShared;
+    int64_t r = 0;
+    for (int64_t i = 1; i <= n_tiles; ++i) {
+      const int64_t end = i == n_tiles ? p.n : n_shared * i / n_tiles * kShared;
+      multiply_rows<kPanels, kTileRows>(p, panels, panel, r, end - r, fetcher.next_tile());
+      r = end;
+    }
+  }
+
+  template <int kPanels>
+  static void multiply_neighbours(const PanelMatmulParams& p, int64_t panel) {
+    const int64_t n_tiles = (p.n + kTileRows - 1) / kTileRows;
+    if constexpr (kMostRows > kHurriedTiles * kTileRows) {
+      if (n_tiles > kHurriedTiles) {
+        const int64_t bytes = Format::panel_bytes(p.k);
+        return multiply_panels<V, Format, kPanels, Format>(p, panel, p.panels + panel * bytes, bytes);
+      }
+    }
+    multiply_tiles_of<kPanels>(
+        p, panel, n_tiles,
+        fetcher_of<PanelsFetcher, Format>(p, panel + kPanels, kPanels, n_tiles, p.k / kBlock));
+  }
+
+  static void multiply_two_runs(const PanelMatmulParams& p) {
+    for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
+      const FirstTileFetcher fetcher(lines_ahead_of<kRuns, Format>(p, panel, kLinesAheadOfTiles));
+      multiply_tiles_of<kRuns>(p, panel, (p.n + kTileRows - 1) / kTileRows, fetcher);
+    });
+  }
+};
+
+// Weights are unpacked on the way into a product with few rows of activations, and once for a tile of panels
+// where there are many.
+template <class V, class Format>
+struct QuantizedProduct {
+  using Whole = Unpacked<V, Format::kGroup, Format::kHasMin>;
+  using InPlace = InPlaceProduct<V, Format>;
+  // PanelMatmul::two_run_rows.
+  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kMostRows : kStreamedRows;
+
+  static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
+
+  static void multiply(const PanelMatmulParams& p) {
+    if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
+    if constexpr (InPlace::kMostRows > kStreamedRows) {
+      if (p.n <= InPlace::kMostRows) return InPlace::multiply(p);
+    }
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
+      multiply_some<V::kTilePanels>(p, panel);
+    for (; panel < p.panel_end; ++panel) multiply_some<1>(p, panel);
+  }
+
+ private:
+  template <int kPanels>
+  static void multiply_some(const PanelMatmulParams& p, int64_t panel) {
+    const int64_t whole = Whole::panel_bytes(p.k);
+    for (int i = 0; i < kPanels; ++i)
+      Whole::template unpack<Format>(panel_at<Format>(p, panel + i), p.k / kBlock, p.scratch + i * whole);
+    multiply_panels<V, Whole, kPanels, Format>(p, panel, p.scratch, whole);
+  }
+};
+
+}  // namespace
+}  // namespace inferno::kernels
