@@ -247,6 +247,18 @@ std::vector<Trial> trials_of_one_length(const ConfigResult& result) {
   return trials;
 }
 
+std::optional<double> stalled_share(const Trial& trial) {
+  constexpr size_t kLeast = 8;  // of which one may be long by chance
+  const double whole = sum_of_steps(trial);
+  if (trial.steps.size() < kLeast || whole <= 0) return std::nullopt;
+  std::vector<double> steps;
+  for (const Nanoseconds step : trial.steps) steps.push_back(seconds(step));
+  const double middle = *metrics::percentile(steps, 0.5);
+  double stalled = 0;
+  for (const double step : steps) stalled += step > 2 * middle ? step - middle : 0;
+  return stalled / whole;
+}
+
 std::optional<Figures> figures(const ConfigResult& result, const Setting& setting) {
   const std::vector<Trial> trials = trials_of_one_length(result);
   if (trials.empty()) return std::nullopt;
@@ -265,6 +277,7 @@ std::optional<Figures> figures(const ConfigResult& result, const Setting& settin
   f.decode_forward_tps = of([&](const Trial& t) { return rate(generated(t) - 1, seconds(t.decode)); });
   f.decode_seed_tps = of([&](const Trial& t) { return rate(generated(t), seconds(t.decode)); });
   f.step_ms = step_summary(trials);
+  if (const auto stalled = of(stalled_share)) f.stalled = stalled->p50;
   f.shares = mean_shares(trials);
   f.limits = median_limits(trials, limit);
   f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit, f.limits);

@@ -101,12 +101,19 @@ struct Figures {
   std::optional<Quartiles> decode_seed_tps;
 
   std::optional<metrics::Summary> step_ms;  // over all steps of all trials
+  std::optional<double> stalled;            // stalled_share(), the median over trials
   Shares shares;
   std::optional<PhaseFigures> prefill, decode;
   std::optional<PromptFigures> prompt_parts;
   Limits limits;               // the medians of what held for the trials
   double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any
 };
+
+// Of the time of a trial's steps, the share in which it stood still: what steps of more than twice the middle
+// one's time took beyond it. Of an engine alone on its processors that is near 0. A host may take processors
+// away without its guest's system counting it (Trial::stolen); this shows it. nullopt of
+// fewer than eight steps, or none that took time.
+std::optional<double> stalled_share(const Trial& trial);
 
 // The trials that generated as many tokens as the last one, in their order: a row that was cut may begin with
 // longer ones, and figures of different lengths do not mix.

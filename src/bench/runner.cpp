@@ -10,6 +10,7 @@
 #include "bench/describe.h"
 #include "bench/figures.h"
 #include "engine/engine.h"
+#include "metrics/stats.h"
 #include "metrics/timeline.h"
 
 namespace inferno::bench {
@@ -159,6 +160,23 @@ std::string disturbance(const ConfigResult& result) {
     notes.push_back(
         fmt::format("of the trials used the host took up to {:.0f} % of the processors' time", 100 * most));
   return join(notes, "; ");
+}
+
+// Whether decode stood still for a part of its time that the figures show, or nothing. The trials stay as
+// they are: those whose own times were long must not be the ones left out.
+std::string stall(const ConfigResult& result) {
+  std::vector<double> shares, steps_ms;
+  for (const Trial& trial : result.trials) {
+    if (const auto share = stalled_share(trial)) shares.push_back(*share);
+    for (const Nanoseconds step : trial.steps) steps_ms.push_back(1e3 * seconds(step));
+  }
+  const double share = metrics::percentile(shares, 0.5).value_or(0);
+  if (share <= kStalled) return "";
+  const metrics::Summary steps = *metrics::summarize(steps_ms);
+  return fmt::format(
+      "decode stood still for {:.0f} % of its time (a step took {:.3f} ms in the middle, {:.3f} ms at most): "
+      "something else held the processors",
+      100 * share, steps.p50, steps.max);
 }
 
 }  // namespace
@@ -387,6 +405,7 @@ void Runner::add_note(ConfigResult& result) const {
   }
   if (const std::string unread = unread_head(result); !unread.empty()) notes.push_back(unread);
   if (const std::string disturbed = disturbance(result); !disturbed.empty()) notes.push_back(disturbed);
+  if (const std::string stalled = stall(result); !stalled.empty()) notes.push_back(stalled);
   result.note = join(notes, "; ");
 }
 

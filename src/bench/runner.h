@@ -21,6 +21,9 @@ namespace inferno::bench {
 // A trial is disturbed when the host took more than this share of it (Trial::stolen).
 constexpr double kDisturbed = 0.02;
 
+// A row's note tells when decode stood still for more than this share of its time (stalled_share).
+constexpr double kStalled = 0.1;
+
 struct RunOptions {
   int warmup_runs = 2;
   int trials = 3;

@@ -68,6 +68,37 @@ TEST(Figures, SharesSumToOne) {
   EXPECT_DOUBLE_EQ(one->shares.detokenization, 0.06);
 }
 
+TEST(StalledShare, IsWhatLongStepsTookBeyondTheMiddleOne) {
+  bench::Trial trial = make_trial(64, 11, milliseconds(10));
+  EXPECT_EQ(bench::stalled_share(trial), 0.0);
+  trial.steps[3] = milliseconds(20);  // twice the middle one is no stall yet
+  EXPECT_EQ(bench::stalled_share(trial), 0.0);
+  trial.steps[5] = milliseconds(90);
+  EXPECT_DOUBLE_EQ(*bench::stalled_share(trial), 80.0 / 190);
+}
+
+// A pass without a KV cache takes longer with each token, one with it hardly so: neither is a stall.
+TEST(StalledShare, IsNothingWhereStepsGrowWithTheText) {
+  bench::Trial trial = make_trial(1, 101, milliseconds(1));
+  for (size_t i = 0; i < trial.steps.size(); ++i) trial.steps[i] = milliseconds(1) * (i + 1);
+  EXPECT_EQ(bench::stalled_share(trial), 0.0);
+}
+
+TEST(StalledShare, IsNotKnownOfFewStepsOrOfNoTime) {
+  EXPECT_FALSE(bench::stalled_share(make_trial(64, 8, milliseconds(10))));
+  EXPECT_TRUE(bench::stalled_share(make_trial(64, 9, milliseconds(10))));
+  EXPECT_FALSE(bench::stalled_share(make_trial(64, 9, microseconds(0))));
+}
+
+TEST(Figures, StallsAreThoseOfTheMiddleTrial) {
+  bench::Trial stalled = make_trial(64, 11, milliseconds(10));
+  stalled.steps[5] = milliseconds(110);
+  const bench::Trial quiet = make_trial(64, 11, milliseconds(10));
+  EXPECT_EQ(bench::figures(result_of({quiet, stalled, quiet}), make_setting())->stalled, 0.0);
+  EXPECT_DOUBLE_EQ(*bench::figures(result_of({stalled, quiet, stalled}), make_setting())->stalled, 0.5);
+  EXPECT_FALSE(bench::figures(result_of({three_tokens()}), make_setting())->stalled);
+}
+
 TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
   const metrics::Cost cost{.weight_bytes = 200'000'000, .flops = 300'000'000};
   bench::Limits limits = bench::limits(make_setting().ceilings, 2, "Q8_0");

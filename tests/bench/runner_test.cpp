@@ -167,6 +167,33 @@ TEST_F(RunnerTest, AStepOfTheCountOrOneBackIsNoDisturbance) {
   }
 }
 
+// A millisecond a look, but a second at every hundredth: a host that no count of the system's tells of.
+class StallingClock final : public Clock {
+ public:
+  std::chrono::steady_clock::time_point now() const override {
+    clock_.advance(++looks_ % 100 == 0 ? milliseconds(1000) : milliseconds(1));
+    return clock_.now();
+  }
+
+ private:
+  mutable test::FakeClock clock_;
+  mutable int looks_ = 0;
+};
+
+TEST_F(RunnerTest, ADecodeThatStandsStillIsNamedAndItsTrialsCount) {
+  const StallingClock clock;
+  for (const bool stalls : {false, true}) {
+    Runner runner(loaded_, {.warmup_runs = 0, .trials = 3}, {}, nullptr,
+                  stalls ? static_cast<const Clock&>(clock) : clock_);
+    const auto results = runner.run({config(5, 64)});
+    ASSERT_TRUE(results.ok());
+    const std::string& note = results->front().note;
+    EXPECT_EQ(note.find("decode stood still for ") != std::string::npos, stalls) << note;
+    EXPECT_EQ(results->front().trials.size(), 3u);
+    EXPECT_EQ(results->front().disturbed_trials, 0);
+  }
+}
+
 TEST_F(RunnerTest, WithoutCacheEachTokenReadsEverythingAgain) {
   const auto with = run({config(5, 4)}, {.warmup_runs = 0, .trials = 1});
   const auto without = run({config(5, 4)}, {.warmup_runs = 0, .trials = 1, .use_kv_cache = false});

@@ -169,6 +169,7 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
   json["bytes_per_token"] = f ? Json(f->bytes_per_token) : Json(nullptr);
   json["decode_step_to_step_median_tps"] = or_null(of(&Figures::decode_tps), &Quartiles::p50);
   json["decode_forward_only_median_tps"] = or_null(of(&Figures::decode_forward_tps), &Quartiles::p50);
+  json["decode_stalled_share"] = f ? or_null(f->stalled) : Json(nullptr);
   json["parts"] = f ? parts_json(f->shares) : Json(nullptr);
   json["prompt_parts"] = f && f->prompt_parts ? prompt_parts_json(*f->prompt_parts) : Json(nullptr);
   json["quartiles"] = {{"ttft_ms", all(&Figures::ttft_ms)},

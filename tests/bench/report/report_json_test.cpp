@@ -73,9 +73,9 @@ TEST(ReportJson, HasTheSeedsKeysWithTheSeedsMeaning) {
 
 TEST(ReportJson, HasOurKeys) {
   const Json config = config_of(make_report());
-  for (const char* key :
-       {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling", "decode_gb_per_s",
-        "git_revision", "quartiles", "kv_type", "parts", "prompt_parts", "bytes_per_token", "raw_trials"}) {
+  for (const char* key : {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling",
+                          "decode_gb_per_s", "git_revision", "quartiles", "kv_type", "parts", "prompt_parts",
+                          "bytes_per_token", "raw_trials", "decode_stalled_share"}) {
     EXPECT_TRUE(config.contains(key)) << key;
   }
   double sum = 0;
@@ -83,6 +83,7 @@ TEST(ReportJson, HasOurKeys) {
   EXPECT_NEAR(sum, 1, 1e-12);
   EXPECT_EQ(config.at("ceilings").at("arithmetic"), "int8");
   EXPECT_EQ(config.at("raw_trials").size(), 3u);
+  EXPECT_EQ(config.at("decode_stalled_share"), 0.0);
 }
 
 TEST(ReportJson, ARowThatDidNotRunHasTheSameKeys) {
@@ -98,7 +99,8 @@ TEST(ReportJson, ARowThatDidNotRunHasTheSameKeys) {
   EXPECT_EQ(keys(absent), keys(ran));
   EXPECT_EQ(keys(absent.at("quartiles")), keys(ran.at("quartiles")));
   EXPECT_EQ(absent.at("ceilings"), ran.at("ceilings"));
-  for (const char* key : {"parts", "bytes_per_token", "decode_bound", "decode_step_to_step_median_tps"}) {
+  for (const char* key : {"parts", "bytes_per_token", "decode_bound", "decode_step_to_step_median_tps",
+                          "decode_stalled_share"}) {
     EXPECT_TRUE(absent.at(key).is_null()) << key;
   }
   EXPECT_TRUE(absent.at("quartiles").at("e2e_tps").is_null());
