@@ -49,33 +49,39 @@ struct Span {
   }
 };
 
-Span scan_scales(const Tensor& tensor, const ScaleLayout& layout) {
+// Elements from `begin` to `end`, both at the edge of a block.
+struct Part {
+  int64_t begin, end;
+};
+
+const std::byte* at(const Tensor& tensor, int64_t element) {
+  return tensor.as<const std::byte>() + row_bytes(tensor.dtype, static_cast<size_t>(element));
+}
+
+Span scan_scales(const Tensor& tensor, Part part, const ScaleLayout& layout) {
   const DTypeTraits& t = traits(tensor.dtype);
-  const auto n_blocks = tensor.n_elements() / t.block_elems;
-  const auto* block = tensor.as<const std::byte>();
+  const auto* block = at(tensor, part.begin);
   Span found;
-  for (int64_t i = 0; i < n_blocks; ++i, block += t.block_bytes) {
+  for (int64_t i = part.begin; i < part.end; i += t.block_elems, block += t.block_bytes) {
     bool finite = true;
     for (const uint16_t offset : layout.offsets) {
       uint16_t bits;
       std::memcpy(&bits, block + offset, sizeof(bits));
       finite &= (bits & layout.exponent_mask) != layout.exponent_mask;
     }
-    if (!finite) found.add(i * t.block_elems, t.block_elems);
+    if (!finite) found.add(i, t.block_elems);
   }
   return found;
 }
 
 // Every element as the engine will see it: for formats whose elements decide for themselves.
-Span scan_elements(const Tensor& tensor) {
+Span scan_elements(const Tensor& tensor, Part part) {
   constexpr int64_t kPiece = 1024;  // a multiple of every block
   std::array<float, kPiece> values;
   Span found;
-  const int64_t n = tensor.n_elements();
-  for (int64_t done = 0; done < n; done += kPiece) {
-    const int64_t now = std::min(kPiece, n - done);
-    const auto* from = tensor.as<const std::byte>() + row_bytes(tensor.dtype, static_cast<size_t>(done));
-    kernels::reference::dequantize(tensor.dtype, from, values.data(), now);
+  for (int64_t done = part.begin; done < part.end; done += kPiece) {
+    const int64_t now = std::min(kPiece, part.end - done);
+    kernels::reference::dequantize(tensor.dtype, at(tensor, done), values.data(), now);
     bool finite = true;
     for (int64_t i = 0; i < now; ++i) finite &= std::isfinite(values[static_cast<size_t>(i)]);
     if (finite) continue;
@@ -86,30 +92,52 @@ Span scan_elements(const Tensor& tensor) {
   return found;
 }
 
-Span scan(const Tensor& tensor) {
+Span scan(const Tensor& tensor, Part part) {
   const auto layout = std::find_if(kScales.begin(), kScales.end(),
                                    [&](const ScaleLayout& row) { return row.dtype == tensor.dtype; });
-  return layout == kScales.end() ? scan_elements(tensor) : scan_scales(tensor, *layout);
+  return layout == kScales.end() ? scan_elements(tensor, part) : scan_scales(tensor, part, *layout);
 }
 
 }  // namespace
+
+void TensorChecker::check(const gguf::TensorInfo& info) {
+  constexpr int64_t kPart = int64_t{1}
+                            << 18;  // elements: tens of microseconds, and a multiple of every block
+  const Tensor& tensor = info.tensor;
+  if (!traits(tensor.dtype).is_weight) return;
+  const int64_t n = tensor.n_elements();
+  std::vector<Span> parts(static_cast<size_t>((n + kPart - 1) / kPart));
+  pool_.parallel_for(parts.size(), [&](size_t i) {
+    const int64_t begin = static_cast<int64_t>(i) * kPart;
+    parts[i] = scan(tensor, {begin, std::min(begin + kPart, n)});
+  });
+  Span found;
+  for (const Span& part : parts) {
+    if (part.count > 0) found.add(part.first, part.count);
+  }
+  if (found.count > 0) found_.push_back({&info, found.first, found.count});
+}
+
+std::vector<NotFinite> TensorChecker::found() const {
+  std::vector<NotFinite> found = found_;
+  std::sort(found.begin(), found.end(),
+            [](const NotFinite& a, const NotFinite& b) { return a.info < b.info; });  // of one array
+  return found;
+}
 
 Result<std::vector<NotFinite>> find_not_finite(const gguf::File& file, const ProgressFn& progress,
                                                const CancelFn& cancelled) {
   uint64_t total = 0;
   uint64_t done = 0;
   for (const gguf::TensorInfo& info : file.tensors()) total += info.tensor.bytes();
-  std::vector<NotFinite> all;
+  TensorChecker checker;
   for (const gguf::TensorInfo& info : file.tensors()) {
     if (cancelled && cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
-    if (traits(info.tensor.dtype).is_weight) {
-      const Span found = scan(info.tensor);
-      if (found.count > 0) all.push_back({&info, found.first, found.count});
-    }
+    checker.check(info);
     done += info.tensor.bytes();
     if (progress) progress("checking", done, total);
   }
-  return all;
+  return checker.found();
 }
 
 std::string describe(const gguf::File& file, const NotFinite& found) {

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
+#include "base/thread_pool.h"
 #include "gguf/file.h"
 
 namespace inferno::model {
@@ -19,8 +20,25 @@ struct NotFinite {
   int64_t count;                 // how many there are; all of a block whose scale is not finite
 };
 
-// Reads all weights, at about the speed of memory: of quantized blocks only the scales, which decide.
-// In file order. kCancelled when `cancelled` says so, which is asked before each tensor.
+// Reads weights at about the speed of memory: of quantized blocks only the scales, which decide. One tensor
+// at a time, so that a load can check each right before the backend copies it and lets its pages go: those of
+// the whole file would stand beside the first copies.
+class TensorChecker {
+ public:
+  // On so many threads, the caller's among them; 0 means one per CPU.
+  explicit TensorChecker(size_t n_threads = 0) : pool_(n_threads) {}
+
+  // `info` outlives the checker.
+  void check(const gguf::TensorInfo& info);
+  // Of those that were checked, in file order.
+  std::vector<NotFinite> found() const;
+
+ private:
+  ThreadPool pool_;
+  std::vector<NotFinite> found_;
+};
+
+// All weights of a file. kCancelled when `cancelled` says so, which is asked before each tensor.
 Result<std::vector<NotFinite>> find_not_finite(const gguf::File& file, const ProgressFn& progress = {},
                                                const CancelFn& cancelled = {});
 

@@ -15,27 +15,23 @@ namespace {
 
 constexpr uint64_t kCheckedBytes = uint64_t{1} << 30;  // reading more is left to those who ask for it
 
-Status check(const gguf::File& file, const LoadOptions& options, backend::RepackCache* cache,
-             std::vector<std::string>& warnings) {
-  switch (options.tensor_check) {
-    case TensorCheck::kNone:
-      return {};
-    case TensorCheck::kStrict:
-      TRY(check_tensors(file, options.progress, options.cancelled));
-      if (cache != nullptr) cache->set_weights_are_finite();
-      return {};
-    case TensorCheck::kAuto:
-      break;
-  }
-  if (file.file_bytes() >= kCheckedBytes || is_synthetic(file.path())) return {};
-  if (cache != nullptr && cache->weights_are_finite()) return {};
-  TRY_ASSIGN(const std::vector<NotFinite> found, find_not_finite(file, options.progress, options.cancelled));
+bool checks_tensors(const gguf::File& file, const LoadOptions& options, const backend::RepackCache* cache) {
+  if (options.tensor_check != TensorCheck::kAuto) return options.tensor_check == TensorCheck::kStrict;
+  return file.file_bytes() < kCheckedBytes && !is_synthetic(file.path()) &&
+         !(cache != nullptr && cache->weights_are_finite());
+}
+
+// What a load makes of what its checker found.
+Status judge(const std::vector<NotFinite>& found, const gguf::File& file, TensorCheck check,
+             backend::RepackCache* cache, std::vector<std::string>& warnings) {
   if (found.empty()) {
     if (cache != nullptr) cache->set_weights_are_finite();
     return {};
   }
-  warnings.push_back(describe(file, found.front()));
-  if (found.size() > 1) warnings.back() += fmt::format(" (and in {} more tensors)", found.size() - 1);
+  std::string first = describe(file, found.front());
+  if (check == TensorCheck::kStrict) return Error{ErrorCode::kInvalidFile, std::move(first)};
+  if (found.size() > 1) first += fmt::format(" (and in {} more tensors)", found.size() - 1);
+  warnings.push_back(std::move(first));
   return {};
 }
 
@@ -85,10 +81,16 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
   std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);
   const std::unique_ptr<backend::RepackCache> cache =
       open_repack_cache(options.repack_cache, file, *backend, loaded.warnings);
-  TRY(check(file, options, cache.get(), loaded.warnings));
+  std::optional<TensorChecker> checker;
+  if (checks_tensors(file, options, cache.get())) checker.emplace(backend->info().threads);
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
-  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend), options.progress, cache.get(),
-                                       options.cancelled));
+  TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend),
+                                       {.progress = options.progress,
+                                        .cache = cache.get(),
+                                        .checker = checker ? &*checker : nullptr,
+                                        .cancelled = options.cancelled}));
+  if (checker)
+    TRY(judge(checker->found(), loaded.model->file(), options.tensor_check, cache.get(), loaded.warnings));
   TRY_ASSIGN(loaded.tokenizer, tokenizer.get());
   if (cache != nullptr) {
     const bool had_news = cache->has_news();

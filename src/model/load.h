@@ -15,13 +15,13 @@
 
 namespace inferno::model {
 
-// Whether all weights are read for NaN and infinity first.
+// Whether weights are looked at for NaN and infinity, each tensor right before the backend takes it.
 enum class TensorCheck {
   // Files below 1 GiB are, unless a repack cache knows that all is well, and synthetic models are not; what
   // is found is a warning.
   kAuto,
   kNone,    // no
-  kStrict,  // yes; what is found is kInvalidFile
+  kStrict,  // yes; a model of which any is found is kInvalidFile
 };
 
 struct LoadOptions {

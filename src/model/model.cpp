@@ -17,12 +17,10 @@ int64_t workspace_row_bytes(const ModelConfig& c, DType dtype) {
 }  // namespace
 
 Result<std::unique_ptr<Model>> Model::load(gguf::File file, std::shared_ptr<backend::Backend> backend,
-                                           const ProgressFn& progress, backend::RepackCache* cache,
-                                           const CancelFn& cancelled) {
+                                           const WeightOptions& options) {
   auto model = std::unique_ptr<Model>(new Model(std::move(file), std::move(backend)));
   TRY_ASSIGN(model->config_, read_config(model->file_));
-  TRY_ASSIGN(model->weights_,
-             load_weights(model->file_, model->config_, *model->backend_, progress, cache, cancelled));
+  TRY_ASSIGN(model->weights_, load_weights(model->file_, model->config_, *model->backend_, options));
   const ModelConfig& config = model->config_;
   constexpr int64_t kMaxWorkspaceBytes = int64_t{256} << 20;
   const int64_t row = workspace_row_bytes(config, model->backend_->info().activation_dtype);

@@ -24,11 +24,9 @@ struct Logits {
 
 class Model {
  public:
-  // kCancelled when `cancelled` says so, which is asked before each tensor.
+  // Errors: as load_weights().
   static Result<std::unique_ptr<Model>> load(gguf::File file, std::shared_ptr<backend::Backend> backend,
-                                             const ProgressFn& progress = {},
-                                             backend::RepackCache* cache = nullptr,
-                                             const CancelFn& cancelled = {});
+                                             const WeightOptions& options = {});
 
   // Runs the batch through all layers; keys and values of its positions are added to the cache. At most
   // max_batch() tokens. Errors: kResource when activations cannot be allocated; kCancelled when `cancelled`

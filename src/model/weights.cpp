@@ -16,9 +16,8 @@ using backend::WeightUse;
 // Takes tensors out of a file one by one and remembers which ones.
 class Loader {
  public:
-  Loader(const gguf::File& file, backend::Backend& backend, const ProgressFn& progress,
-         backend::RepackCache* cache, const CancelFn& cancelled)
-      : file_(file), backend_(backend), progress_(progress), cache_(cache), cancelled_(cancelled) {
+  Loader(const gguf::File& file, backend::Backend& backend, const WeightOptions& options)
+      : file_(file), backend_(backend), options_(options) {
     for (const gguf::TensorInfo& info : file.tensors()) total_bytes_ += info.tensor.bytes();
     const gguf::TensorInfo* untied = file.find_tensor("output.weight");
     const gguf::TensorInfo* head = untied != nullptr ? untied : file.find_tensor("token_embd.weight");
@@ -29,8 +28,8 @@ class Loader {
   // none that cannot be given back.
   Status check_memory() const {
     const auto available = backend_.available_memory();
-    if (!backend_.copies_weights() || (cache_ != nullptr && cache_->is_open()) || !available ||
-        total_bytes_ + screen_bytes_ <= *available)
+    if (!backend_.copies_weights() || (options_.cache != nullptr && options_.cache->is_open()) ||
+        !available || total_bytes_ + screen_bytes_ <= *available)
       return {};
     return make_error(
         ErrorCode::kResource,
@@ -95,21 +94,22 @@ class Loader {
 
  private:
   Result<Weight> take(const std::string& name, std::initializer_list<int64_t> shape, WeightUse use) {
-    if (cancelled_ && cancelled_()) return Error{ErrorCode::kCancelled, "cancelled"};
+    if (options_.cancelled && options_.cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
     TRY_ASSIGN(const Tensor tensor, find(name, shape));
-    TRY_ASSIGN(Weight weight, cache_ == nullptr ? backend_.load_weight(tensor, use)
-                                                : backend_.load_weight_cached(tensor, use, name, *cache_));
-    if (backend_.copies_weights()) file_.release(*file_.find_tensor(name));
+    const gguf::TensorInfo& info = *file_.find_tensor(name);
+    if (options_.checker != nullptr) options_.checker->check(info);
+    TRY_ASSIGN(Weight weight, options_.cache == nullptr
+                                  ? backend_.load_weight(tensor, use)
+                                  : backend_.load_weight_cached(tensor, use, name, *options_.cache));
+    if (backend_.copies_weights()) file_.release(info);
     done_bytes_ += tensor.bytes();
-    if (progress_) progress_("loading", done_bytes_, total_bytes_);
+    if (options_.progress) options_.progress("loading", done_bytes_, total_bytes_);
     return weight;
   }
 
   const gguf::File& file_;
   backend::Backend& backend_;
-  const ProgressFn& progress_;
-  backend::RepackCache* cache_;
-  const CancelFn& cancelled_;
+  const WeightOptions& options_;
   std::unordered_set<std::string_view> taken_;
   uint64_t total_bytes_ = 0;
   uint64_t screen_bytes_ = 0;
@@ -179,10 +179,9 @@ uint64_t Weights::bytes() const {
 }
 
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
-                             const ProgressFn& progress, backend::RepackCache* cache,
-                             const CancelFn& cancelled) {
+                             const WeightOptions& options) {
   const telemetry::ScopedCounter counter("model::LoadWeights");
-  Loader loader(file, backend, progress, cache, cancelled);
+  Loader loader(file, backend, options);
   TRY(loader.check_memory());
   Weights weights;
   const bool tied = !loader.has("output.weight");

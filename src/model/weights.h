@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "base/result.h"
 #include "gguf/file.h"
+#include "model/check_tensors.h"
 #include "model/config.h"
 
 namespace inferno::model {
@@ -42,12 +43,19 @@ struct Weights {
   uint64_t bytes() const;
 };
 
+struct WeightOptions {
+  ProgressFn progress;
+  // Asked, if there is one, for what the backend made of the weights in an earlier run.
+  backend::RepackCache* cache = nullptr;
+  // Looks at each tensor right before the backend takes it.
+  TensorChecker* checker = nullptr;
+  CancelFn cancelled;  // asked before each tensor
+};
+
 // Takes every tensor of the file into the backend; refuses one that is missing, left over, of another shape
-// than the config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes. Asks
-// `cache`, if there is one, for what the backend made of them in an earlier run. kCancelled when `cancelled`
-// says so, which is asked before each tensor.
+// than the config says or of a type that cannot be multiplied. Reads rope_freqs into config.ropes.
+// kCancelled.
 Result<Weights> load_weights(const gguf::File& file, ModelConfig& config, backend::Backend& backend,
-                             const ProgressFn& progress, backend::RepackCache* cache = nullptr,
-                             const CancelFn& cancelled = {});
+                             const WeightOptions& options);
 
 }  // namespace inferno::model

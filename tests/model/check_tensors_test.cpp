@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include "gguf/writer.h"
@@ -53,7 +56,7 @@ TEST(CheckTensors, ScalesDecideAsTheElementsThemselvesDo) {
     const DTypeTraits* t = find_dtype(id);
     if (t == nullptr || !t->is_weight) continue;
     SCOPED_TRACE(t->name);
-    constexpr int64_t kRow = 256, kRows = 300;
+    constexpr int64_t kRow = 256, kRows = 1100;  // more than one thread takes at a time
     std::mt19937 random(id);
     std::vector<std::byte> data(row_bytes(t->dtype, kRow * kRows));
     for (std::byte& byte : data) byte = static_cast<std::byte>(random());
@@ -76,6 +79,55 @@ TEST(CheckTensors, ScalesDecideAsTheElementsThemselvesDo) {
     EXPECT_EQ(found[0].count, count);
     EXPECT_EQ(found[0].first, first);
   }
+}
+
+TEST(CheckTensors, WhatIsFoundIsInFileOrderWhateverTheOrderOfChecking) {
+  test::TinyModel tiny({});
+  for (auto& [name, tensor] : tiny.tensors) tensor.values.back() = std::numeric_limits<float>::infinity();
+  const auto bytes = tiny.bytes();
+  const auto file = gguf::File::from_memory(bytes, "tiny.gguf");
+  const auto& tensors = file->tensors();
+  model::TensorChecker checker(2);
+  for (size_t i = tensors.size(); i-- > 0;) checker.check(tensors[i]);
+  const std::vector<model::NotFinite> found = checker.found();
+  ASSERT_EQ(found.size(), tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    EXPECT_EQ(found[i].info, &tensors[i]);
+    EXPECT_EQ(found[i].count, 1);
+    EXPECT_EQ(found[i].first, tensors[i].tensor.n_elements() - 1);
+  }
+}
+
+// What of a file is in this process's memory, in kB; nullopt where the system does not tell.
+std::optional<long> resident_kb(const std::string& path) {
+  std::ifstream maps("/proc/self/smaps");
+  std::optional<long> sum;
+  bool is_of_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find(" kB") == std::string::npos) is_of_file = line.find(path) != std::string::npos;
+    if (is_of_file && line.rfind("Rss:", 0) == 0) sum = sum.value_or(0) + std::stol(line.substr(4));
+  }
+  return sum;
+}
+
+// The pages of all weights beside the copies of the first would be the peak of a load's memory.
+TEST(CheckTensors, ALoadThatChecksHoldsLittleOfTheFile) {
+  const std::string path =
+      std::filesystem::canonical(std::string(INFERNO_SOURCE_DIR) + "/models/demo/demo-tales-q8_0.gguf");
+  constexpr long kLimit = 3000;  // of 6130; the largest tensor has 1088
+  size_t n = 0;
+  model::LoadOptions options;
+  options.progress = [&](std::string_view, uint64_t, uint64_t) {
+    ++n;
+    EXPECT_LT(resident_kb(path).value_or(0), kLimit) << "after tensor " << n;
+  };
+  for (const auto check : {model::TensorCheck::kAuto, model::TensorCheck::kStrict}) {
+    options.tensor_check = check;
+    const auto loaded = model::load_from_gguf_path(path, *backend::create_backend("parallel"), options);
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    EXPECT_TRUE(loaded->warnings.empty());
+  }
+  EXPECT_GT(n, 100u);
 }
 
 TEST(CheckTensors, B14_LoadingWarnsRefusesOrIsSilentAsAsked) {
