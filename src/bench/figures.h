@@ -111,8 +111,8 @@ struct Figures {
 
 // Of the time of a trial's steps, the share in which it stood still: what steps of more than twice the middle
 // one's time took beyond it. Of an engine alone on its processors that is near 0. A host may take processors
-// away without its guest's system counting it (Trial::stolen); this shows it. nullopt of
-// fewer than eight steps, or none that took time.
+// away without its guest's system counting it (Trial::stolen); this shows it. nullopt of fewer than eight
+// steps, or of none that took time.
 std::optional<double> stalled_share(const Trial& trial);
 
 // The trials that generated as many tokens as the last one, in their order: a row that was cut may begin with

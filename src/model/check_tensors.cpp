@@ -101,8 +101,7 @@ Span scan(const Tensor& tensor, Part part) {
 }  // namespace
 
 void TensorChecker::check(const gguf::TensorInfo& info) {
-  constexpr int64_t kPart = int64_t{1}
-                            << 18;  // elements: tens of microseconds, and a multiple of every block
+  constexpr int64_t kPart = int64_t{1} << 18;  // elements: a multiple of every block
   const Tensor& tensor = info.tensor;
   if (!traits(tensor.dtype).is_weight) return;
   const int64_t n = tensor.n_elements();
