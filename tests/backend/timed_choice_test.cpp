@@ -19,7 +19,11 @@ void run(TimedChoice& choice, int n_turns, const Time& time) {
 // With so many ways.
 class TimedChoiceTest : public testing::TestWithParam<int> {
  protected:
-  const TimedChoice::Plan plan_ = {"tested", GetParam(), GetParam() == 2 ? 32 : 36, 500};
+  const TimedChoice::Plan plan_ = {"tested", GetParam(),
+                                   GetParam() == 2   ? 32
+                                   : GetParam() == 3 ? 36
+                                                     : 64,
+                                   500};
 };
 
 TEST_P(TimedChoiceTest, KeepsTheFastest) {
@@ -46,7 +50,7 @@ TEST_P(TimedChoiceTest, IsNotMisledByOtherWorkOrInterruptions) {
 }
 
 TEST_P(TimedChoiceTest, GivesLoopsThatComeRoundAsManyTurnsEachWay) {
-  const std::vector<int> periods = plan_.ways == 2 ? std::vector{1, 2, 4, 8} : std::vector{1, 2, 3, 4, 6, 12};
+  const std::vector<int> periods = plan_.ways == 3 ? std::vector{1, 2, 3, 4, 6, 12} : std::vector{1, 2, 4, 8};
   for (const int period : periods) {
     TimedChoice choice(plan_);
     std::array<std::array<int, TimedChoice::kMostWays>, 12> turns = {};
@@ -75,7 +79,33 @@ TEST_P(TimedChoiceTest, TriesAgainAfterAWhile) {
   EXPECT_EQ(choice.way(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, TimedChoiceTest, testing::Values(2, 3));
+TEST_P(TimedChoiceTest, WaitsBeforeTheFirstTrialThenTwiceAsLongEachTime) {
+  TimedChoice::Plan plan = plan_;
+  plan.before = 100;
+  TimedChoice choice(plan);
+  const auto pause = [&](int n_turns, int expected) {
+    run(choice, n_turns, [&](int, int way) {
+      EXPECT_FALSE(choice.is_on_trial());
+      EXPECT_EQ(way, expected);
+      return nanoseconds(100);
+    });
+    EXPECT_TRUE(choice.is_on_trial());
+  };
+  const auto trial = [&](int fastest) {
+    run(choice, plan.tries, [&](int, int way) { return nanoseconds(way == fastest ? 60 : 100); });
+  };
+  pause(100, 0);
+  trial(1);
+  pause(200, 1);
+  trial(0);
+  pause(400, 0);
+  trial(1);
+  pause(500, 1);
+  trial(0);
+  pause(500, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ways, TimedChoiceTest, testing::Values(2, 3, 4));
 
 }  // namespace
 }  // namespace inferno::backend

@@ -112,8 +112,7 @@ std::optional<long> resident_kb(const std::string& path) {
 
 // The pages of all weights beside the copies of the first would be the peak of a load's memory.
 TEST(CheckTensors, ALoadThatChecksHoldsLittleOfTheFile) {
-  const std::string path =
-      std::filesystem::canonical(std::string(INFERNO_SOURCE_DIR) + "/models/demo/demo-tales-q8_0.gguf");
+  const std::string path = std::filesystem::canonical(INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf");
   constexpr long kLimit = 3000;  // of 6130; the largest tensor has 1088
   size_t n = 0;
   model::LoadOptions options;

@@ -156,6 +156,7 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   params.next = nullptr;
   for (params.panel_begin = 0; params.panel_begin < std::min<int64_t>(2, n_panels); ++params.panel_begin) {
     std::fill_n(p.y, p.n * p.m, -1.0f);
+    params.runs_ask_ahead = params.panel_begin == 0;
     params.run_step = (n_panels - params.panel_begin + 1) / 2;
     params.panel_end = params.panel_begin + params.run_step;
     params.run_end = n_panels;

@@ -58,7 +58,7 @@ class CpuAttention {
   // (docs/decisions/001).
   static constexpr std::array kFetchedStreams = {0, 2, 4};
   TimedChoice fetched_streams_{
-      {"streams of keys and values fetched ahead", kFetchedStreams.size(), 36, 8192}};
+      {"streams of keys and values fetched ahead", kFetchedStreams.size(), 36, 8192, 128}};
   Buffer partials_;
 };
 

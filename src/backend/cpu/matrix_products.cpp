@@ -41,12 +41,16 @@ int64_t runs_of(const kernels::PanelMatmul& kernel, int64_t n_rows) {
 
 MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads,
                              Reading reading)
-    : products_(products), n_threads_(n_threads), few_rows_(n_rows <= kernels::kStreamedRows) {
+    : products_(products),
+      n_threads_(n_threads),
+      few_rows_(n_rows <= kernels::kStreamedRows),
+      asks_ahead_(reading != Reading::kTwoRunsInOrder) {
+  const bool in_two_runs = reading == Reading::kTwoRuns || reading == Reading::kTwoRunsInOrder;
   int64_t count = 0;
   for (size_t i = 0; i < products.size(); ++i) {
     const Weight& w = *products[i].w;
     const int64_t n_panels = panels_of(w);
-    n_runs_[i] = reading == Reading::kTwoRuns ? runs_of(matrix_of(w).kernel, n_rows) : 1;
+    n_runs_[i] = in_two_runs ? runs_of(matrix_of(w).kernel, n_rows) : 1;
     if (few_rows_ || n_runs_[i] > 1) {
       unit_panels_[i] = std::max<int64_t>(1, kTurnRows / rows_of_panel(w));
       n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
@@ -84,12 +88,12 @@ MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
     const auto panel_of = [&](int64_t unit) { return std::min(n_panels, (begin + unit) * unit_panels_[i]); };
     const Panels panels = {panel_of(ramps_[i].begin(own_turn, n_of_run)),
                            panel_of(ramps_[i].begin(own_turn + 1, n_of_run))};
-    if (n_runs_[i] == 1) return {i, panels, {}};
-    return {i, panels, {n_of_run * unit_panels_[i], panel_of(n)}};
+    if (n_runs_[i] == 1) return {i, panels};
+    return {i, panels, {n_of_run * unit_panels_[i], panel_of(n), asks_ahead_}};
   }
   const int64_t n_turns = ends_[i] - first;
   const int64_t part = thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + own_turn;
-  return {i, {part * panels_[i], std::min(n_panels, (part + 1) * panels_[i])}, {}};
+  return {i, {part * panels_[i], std::min(n_panels, (part + 1) * panels_[i])}};
 }
 
 MatrixProducts::Fetched MatrixProducts::Turns::after(int64_t turn) const {
@@ -125,7 +129,7 @@ void MatrixProducts::multiply_panels(const Product& p, const Activations& x, con
   multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.split(),
                            x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, panels.begin, panels.end,
                            static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next.at,
-                           next.bytes, second.step, second.end});
+                           next.bytes, second.step, second.end, second.asks_ahead});
 }
 
 MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, const Panels& panels) {
@@ -141,16 +145,17 @@ int64_t MatrixProducts::rows_of_panel(const Weight& w) {
 }
 
 MatrixProducts::ReadingChoice* MatrixProducts::reading_choice(std::span<const Product> products, int64_t n) {
-  constexpr std::array kWays = {Reading::kInOrder, Reading::kNextTurn, Reading::kTwoRuns};
+  constexpr std::array kWays = {Reading::kInOrder, Reading::kNextTurn, Reading::kTwoRuns,
+                                Reading::kTwoRunsInOrder};
   const Weight& w = *products.front().w;
   const CpuMatrix& m = matrix_of(w);
   if (m.kernel.rows == 0 || weight_bytes(products) < kUncachedBytes) return nullptr;
   const bool is_few = n <= kernels::kStreamedRows;
   const bool takes_runs = runs_of(m.kernel, n) > 1;
-  std::span<const Reading> ways = kWays;
-  if (!is_few) ways = ways.last(2);
-  if (!takes_runs) ways = ways.first(ways.size() - 1);
-  if (ways.size() < 2) return nullptr;
+  const size_t first = is_few ? 0 : 1;  // those in order are for few rows
+  const size_t end = !takes_runs ? 2 : is_few ? 4 : 3;
+  if (end - first < 2) return nullptr;
+  const auto ways = std::span(kWays).subspan(first, end - first);
   const size_t rows = is_few ? 0 : n <= kBatchRows ? 1 : 2;
   auto& choice = choices_[rows][static_cast<size_t>(w.dtype)];
   if (!choice) choice.emplace(ways);

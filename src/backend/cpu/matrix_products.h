@@ -77,13 +77,15 @@ class MatrixProducts {
     int64_t begin = 0, end = 0;
     bool is_empty() const { return begin == end; }
   };
-  // Where a second run of panels lies, unless the step is 0: see PanelMatmulParams::run_step.
+  // Where a second run of panels lies, unless the step is 0, and whether both ask for what lies ahead: see
+  // PanelMatmulParams::run_step.
   struct SecondRun {
     int64_t step, end;
+    bool asks_ahead;
   };
   // Some panels of a product.
   void multiply_panels(const Product& p, const Activations& x, const Panels& panels, unsigned thread,
-                       const Fetched& next, const SecondRun& second = {0, 0});
+                       const Fetched& next, const SecondRun& second = {0, 0, true});
 
   // Whether products of few rows with this type of weights are timed to find out how they are best read.
   bool tries_reading(const Weight& w) const {
@@ -102,13 +104,15 @@ class MatrixProducts {
   enum class Reading : uint8_t {
     kNextTurn,  // one panel after the other; what comes next in this turn or the thread's next is fetched
     kTwoRuns,   // a thread's panels in two halves, side by side, each asked for a little ahead
-    kInOrder,   // one panel after the other, left to the processor to foresee: only with few rows
+    // Left to the processor to foresee, which only pays with few rows:
+    kInOrder,         // one panel after the other
+    kTwoRunsInOrder,  // in two halves, side by side
   };
 
   struct Place {
     size_t product;
     Panels panels;
-    SecondRun second = {0, 0};
+    SecondRun second = {0, 0, true};
 
     Panels second_run() const {
       return {panels.begin + second.step,
@@ -135,6 +139,7 @@ class MatrixProducts {
     std::span<const Product> products_;
     int64_t n_threads_;
     bool few_rows_;
+    bool asks_ahead_;                                // where there are two runs
     std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
     std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
     // Where they are few, or there are two runs: units of kTurnRows or of a panel.
@@ -144,15 +149,16 @@ class MatrixProducts {
 
   class ReadingChoice : public TimedChoice {
    public:
-    // 2 or 3 of them. A trial comes round after some seventy tokens of a small model.
+    // 2 to 4 of them. A small model has some hundred turns a token.
     explicit ReadingChoice(std::span<const Reading> ways)
         : TimedChoice(
-              {"way of reading weights", static_cast<int>(ways.size()), ways.size() == 2 ? 32 : 36, 8192}) {
+              {"way of reading weights", static_cast<int>(ways.size()), tries_of(ways.size()), 8192, 512}) {
       std::ranges::copy(ways, ways_.begin());
     }
     Reading reading() const { return ways_[static_cast<size_t>(way())]; }
 
    private:
+    static int tries_of(size_t n_ways) { return n_ways == 2 ? 32 : n_ways == 3 ? 36 : 64; }
     std::array<Reading, kMostWays> ways_ = {};
   };
   // Of the type of these products' weights; nullptr where there is nothing to choose or to be won.

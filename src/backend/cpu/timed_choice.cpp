@@ -36,8 +36,9 @@ void TimedChoice::took(std::chrono::nanoseconds time, uint64_t work) {
       ratios += fmt::format("{}{:.2f}", ratios.empty() ? "" : " ", *each / medians[0]);
     log::event(log::Level::kDebug, "inferno::backend", plan_.what,
                {{"way", way_}, {"times_as_ratios_of_the_first", ratios}});
-  } else if (turn_ == plan_.tries + plan_.between) {
+  } else if (turn_ == plan_.tries + pause_) {
     turn_ = 0;
+    pause_ = std::min(2 * pause_, plan_.between);
   }
 }
 

@@ -92,6 +92,9 @@ struct PanelMatmulParams {
   // besides those above the ones run_step further, as far as they lie before run_end. Only with up to
   // PanelMatmul::two_run_rows rows of activations; `next` is nullptr then. 0: one run.
   int64_t run_step = 0, run_end = 0;
+  // Whether two runs ask for what lies ahead. With up to kStreamedRows rows they need not: the processor may
+  // foresee as much by itself.
+  bool runs_ask_ahead = true;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType

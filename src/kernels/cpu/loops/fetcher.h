@@ -121,6 +121,8 @@ struct PagesAhead {
   int64_t to_next;  // run, in bytes
   int64_t pace;     // bytes of a run at each step
 
+  // Nothing.
+  void stop() { pace = 0; }
   [[gnu::always_inline]] void step() {
     constexpr uintptr_t kPage = 4096, kBefore = 1024;  // bytes before its beginning
 #pragma GCC unroll 4

@@ -130,7 +130,8 @@ void multiply_float_runs(const PanelMatmulParams& p) {
   const int64_t bytes = float_panel_bytes<V, Element>(p.k);
   const int64_t n_steps = p.k < kFetchedElements ? 1 : p.k / kFetchedElements;
   for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
-    const PagesAhead<kRuns> fetch = {p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps};
+    PagesAhead<kRuns> fetch = {p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps};
+    if (!p.runs_ask_ahead) fetch.stop();
     multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, panel, 0, FloatFetch<PagesAhead<kRuns>>{fetch});
   });
 }
