@@ -14,6 +14,7 @@
 #include "apps/signals.h"
 #include "apps/telemetry_options.h"
 #include "apps/validators.h"
+#include "backend/line_trip.h"
 #include "base/stolen_time.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -183,6 +184,7 @@ Result<int> run(Options options) {
   TRY_ASSIGN(options.run.kv_type, kv_type(options.model_options));
   options.run.measures_ceilings = true;
   options.run.stolen_time = stolen_time;
+  options.run.line_trip = backend::line_trip;
   TRY_ASSIGN(const std::vector<bench::Report> previous, read_previous(options.previous));
   options.model = with_dtype(options);
   const std::atomic<bool>& cancelled = install_signal_flag();

@@ -11,6 +11,7 @@
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
 #include "apps/validators.h"
+#include "backend/line_trip.h"
 #include "base/atomic_file.h"
 #include "base/stolen_time.h"
 #include "bench/ladder.h"
@@ -31,6 +32,7 @@ Result<int> run(Options options) {
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   options.ladder.run.measures_ceilings = true;
   options.ladder.run.stolen_time = stolen_time;
+  options.ladder.run.line_trip = backend::line_trip;
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const gguf::File file, open_model(options.model));
   TRY(check_memory(file, 0));

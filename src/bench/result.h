@@ -48,6 +48,12 @@ struct Trial {
   // What the machine's host took from all processors meanwhile, as a share of the time of the trial's
   // threads, at most 1; absent where nobody looked or the system does not tell.
   std::optional<double> stolen;
+  // How long a cache line took from one processor to another and back (backend/line_trip.h), before and after
+  // the trial and what was measured beside it: the shortest and the longest. Absent where nobody looked.
+  struct LineTrips {
+    Nanoseconds shortest, longest;
+  };
+  std::optional<LineTrips> line_trips;
 };
 
 struct ConfigResult {
@@ -59,8 +65,8 @@ struct ConfigResult {
   std::string note;           // why it was cut, or why it was not run at all (no trials)
   std::vector<Trial> trials;  // in the order they ran; warm-up runs are not among them
   int warmup_runs = 0;
-  int disturbed_trials = 0;      // that were run besides and do not count (RunOptions::stolen_time)
-  uint64_t cache_bytes = 0;      // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)
+  int disturbed_trials = 0;  // that were run besides and do not count (RunOptions::stolen_time, line_trip)
+  uint64_t cache_bytes = 0;  // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)
   uint64_t peak_host_bytes = 0;  // highest resident set of the process during these runs
   std::optional<uint64_t> peak_gpu_bytes;
 };

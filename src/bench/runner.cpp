@@ -125,11 +125,44 @@ double stolen(const Trial& trial) {
   return trial.stolen.value_or(0);
 }
 
+// Whether the host moved the processors meanwhile.
+bool was_moved(const Trial& trial) {
+  return trial.line_trips &&
+         seconds(trial.line_trips->longest) > kMoved * seconds(trial.line_trips->shortest);
+}
+
+bool is_disturbed(const Trial& trial) {
+  return stolen(trial) > kDisturbed || was_moved(trial);
+}
+
+// The last readings of a line's trip: before and after both measurements of the ceilings beside a trial.
+class LineTripReadings {
+ public:
+  void add(std::optional<Nanoseconds> reading) {
+    std::rotate(last_.begin(), last_.begin() + 1, last_.end());
+    last_.back() = reading;
+  }
+  std::optional<Trial::LineTrips> range() const {
+    std::optional<Trial::LineTrips> range;
+    for (const auto& reading : last_) {
+      if (!reading) continue;
+      if (!range) range = {*reading, *reading};
+      range = {std::min(range->shortest, *reading), std::max(range->longest, *reading)};
+    }
+    return range;
+  }
+
+ private:
+  std::array<std::optional<Nanoseconds>, 4> last_;
+};
+
 // As many as asked for, in the order in which they ran.
 void keep_least_disturbed(ConfigResult& result, int asked) {
+  const auto disturbance = [](const Trial& trial) { return std::pair(was_moved(trial), stolen(trial)); };
   while (n_trials(result) > asked) {
-    const auto most = std::max_element(result.trials.begin(), result.trials.end(),
-                                       [](const Trial& a, const Trial& b) { return stolen(a) < stolen(b); });
+    const auto most =
+        std::max_element(result.trials.begin(), result.trials.end(),
+                         [&](const Trial& a, const Trial& b) { return disturbance(a) < disturbance(b); });
     result.trials.erase(most);
     ++result.disturbed_trials;
   }
@@ -144,15 +177,22 @@ std::string unread_head(const ConfigResult& result) {
                      100 * use.read_share());
 }
 
-// What other guests of the host took from the trials, or nothing.
+// What the host did to the trials, for other guests' sake, or nothing.
 std::string disturbance(const ConfigResult& result) {
   std::vector<std::string> notes;
   if (result.disturbed_trials > 0) {
     notes.push_back(fmt::format(
-        "{} more {} run, since the host gave processor time to others (steal) during some; the {} least "
-        "disturbed are used",
+        "{} more {} run, since the host gave processor time to others (steal) or moved processors during "
+        "some; the {} least disturbed are used",
         result.disturbed_trials, result.disturbed_trials == 1 ? "trial was" : "trials were",
         n_trials(result)));
+  }
+  const auto n_moved = std::count_if(result.trials.begin(), result.trials.end(), was_moved);
+  if (n_moved > 0) {
+    notes.push_back(
+        fmt::format("during {} of the trials used the host moved processors nearer or apart, so "
+                    "that their ceilings may not be those beside them",
+                    n_moved));
   }
   double most = 0;
   for (const Trial& trial : result.trials) most = std::max(most, stolen(trial));
@@ -327,6 +367,10 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
   engine::Engine engine(*loaded_.model, loaded_.tokenizer, {}, clock_);
   settle();
   std::optional<backend::CeilingsNow> before;
+  LineTripReadings line_trips;
+  const auto read_line_trip = [&] {
+    if (options_.line_trip) line_trips.add(options_.line_trip(loaded_.model->backend().info().threads));
+  };
   while (!has_enough_trials(result) && !is_cancelled()) {
     const RowPlan plan = this->plan(row);
     const bool is_first = result.trials.empty();
@@ -334,11 +378,16 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
     progress_.warmup = is_first && result.warmup_runs < plan.warmup_runs;
     progress_.run = progress_.warmup ? result.warmup_runs : n_trials(result);
     progress_.n_runs = progress_.warmup ? plan.warmup_runs : std::max(options_.trials, n_trials(result) + 1);
-    if (!progress_.warmup && !before) before = ceilings_now(row, result);
+    if (!progress_.warmup) {
+      if (is_first) read_line_trip();
+      if (!before) before = ceilings_now(row, result);
+      if (is_first) read_line_trip();
+    }
     const auto stolen = options_.stolen_time ? options_.stolen_time() : std::nullopt;
     TRY_ASSIGN(std::optional<Trial> trial, run_once(engine, row, ids, result));
     if (!trial) break;
     trial->stolen = stolen_share(stolen, *trial);
+    if (!progress_.warmup) read_line_trip();
     // A first run may have shown that there is no time to warm up: it is a trial then.
     if (progress_.warmup && result.warmup_runs < this->plan(row).warmup_runs) {
       ++result.warmup_runs;
@@ -352,6 +401,8 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
         trial->ceilings = before ? before : after;
       }
       before = after;
+      read_line_trip();
+      trial->line_trips = line_trips.range();
       result.trials.push_back(std::move(*trial));
     } else {
       break;
@@ -371,9 +422,8 @@ std::optional<double> Runner::stolen_share(std::optional<Nanoseconds> before, co
 
 bool Runner::has_enough_trials(const ConfigResult& result) const {
   if (n_trials(result) < options_.trials) return false;
-  if (!options_.stolen_time || options_.max_seconds) return true;
-  const auto disturbed = std::count_if(result.trials.begin(), result.trials.end(),
-                                       [](const Trial& trial) { return stolen(trial) > kDisturbed; });
+  if ((!options_.stolen_time && !options_.line_trip) || options_.max_seconds) return true;
+  const auto disturbed = std::count_if(result.trials.begin(), result.trials.end(), is_disturbed);
   return n_trials(result) - disturbed >= options_.trials || n_trials(result) >= 2 * options_.trials;
 }
 

@@ -18,8 +18,10 @@
 
 namespace inferno::bench {
 
-// A trial is disturbed when the host took more than this share of it (Trial::stolen).
+// A trial is disturbed when the host took more than this share of it (Trial::stolen), or moved its processors
+// meanwhile: a line's trip from one to another (Trial::line_trips) grew or shrank by more than this.
 constexpr double kDisturbed = 0.02;
+constexpr double kMoved = 1.5;
 
 // A row's note tells when decode stood still for more than this share of its time (stalled_share).
 constexpr double kStalled = 0.1;
@@ -36,6 +38,9 @@ struct RunOptions {
   // there are more trials until enough are undisturbed, at most twice as many; the least disturbed count, and
   // the note says so.
   std::function<std::optional<Nanoseconds>()> stolen_time;
+  // Likewise how long a cache line takes from one of so many threads' processors to another and back
+  // (backend/line_trip.h).
+  std::function<std::optional<Nanoseconds>(unsigned threads)> line_trip;
   std::optional<std::string> prompt;  // repeated or cut to a config's length; else a passage of our own
   // For the whole suite, shared among its configs as time_plan.h says. The first config has no plan before
   // its first token. A config's first trial ends with its part of the share, after the token that it is at;

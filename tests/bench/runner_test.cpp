@@ -139,8 +139,8 @@ TEST_F(RunnerTest, ThereAreMoreTrialsUntilEnoughAreUndisturbed) {
   EXPECT_EQ(results[0].disturbed_trials, 2);
   for (const Trial& trial : results[0].trials) EXPECT_EQ(trial.stolen, 0.0);
   EXPECT_EQ(results[0].note,
-            "2 more trials were run, since the host gave processor time to others (steal) during some; the 3 "
-            "least disturbed are used");
+            "2 more trials were run, since the host gave processor time to others (steal) or moved "
+            "processors during some; the 3 least disturbed are used");
 }
 
 TEST_F(RunnerTest, AHostThatDisturbsAllTrialsIsNamed) {
@@ -154,6 +154,30 @@ TEST_F(RunnerTest, AHostThatDisturbsAllTrialsIsNamed) {
   EXPECT_NE(again[0].note.find("the host took up to 100 % of"), std::string::npos) << again[0].note;
   options.max_seconds = 1000;
   EXPECT_EQ(run({config(5, 4)}, options)[0].disturbed_trials, 0);
+}
+
+// Of 60 ns there and back, but for 300 in these readings: two before the first trial and two after each.
+TEST_F(RunnerTest, ATrialInWhichTheHostMovesProcessorsIsDisturbed) {
+  const auto trips = [](const std::set<int>& moved) {
+    return [moved, readings = 0](unsigned) mutable {
+      return std::optional(Nanoseconds(moved.contains(readings++) ? 300 : 60));
+    };
+  };
+  // The second trial, between readings 3 and 4; the third, whose ceilings it is that stand apart.
+  const auto results = run({config(5, 4)}, {.warmup_runs = 1, .trials = 2, .line_trip = trips({4, 5})});
+  ASSERT_EQ(results[0].trials.size(), 2u);
+  EXPECT_EQ(results[0].disturbed_trials, 2);
+  for (const Trial& trial : results[0].trials) {
+    ASSERT_TRUE(trial.line_trips.has_value());
+    EXPECT_EQ(trial.line_trips->longest, Nanoseconds(60));
+  }
+  EXPECT_EQ(results[0].note.find("moved processors nearer"), std::string::npos) << results[0].note;
+  std::set<int> every_other;
+  for (int i = 0; i < 100; i += 2) every_other.insert(i);
+  const auto all = run({config(5, 4)}, {.warmup_runs = 0, .trials = 2, .line_trip = trips(every_other)});
+  EXPECT_EQ(all[0].disturbed_trials, 2);
+  EXPECT_NE(all[0].note.find("during 2 of the trials used the host moved processors"), std::string::npos)
+      << all[0].note;
 }
 
 // The system counts in steps of 10 ms, and its count may go back when a machine moves to another host.

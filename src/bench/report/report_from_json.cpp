@@ -57,6 +57,10 @@ Trial read_trial(JsonReader json) {
                     "arithmetic", "fp32, bf16, fp16 or int8");
   }
   trial.stolen = json.optional_number("stolen");
+  if (json.has("line_trips_ns")) {  // older reports lack them
+    JsonReader trips = json.object("line_trips_ns");
+    trial.line_trips = {duration(trips, "shortest"), duration(trips, "longest")};
+  }
   if (json.has("prompt_parts")) {  // older reports lack them, and those of some backends
     JsonReader parts = json.object("prompt_parts");
     trial.prompt_parts = {.matrices = duration(parts, "matrices_ns"),

@@ -73,6 +73,9 @@ Json trial_json(const Trial& trial) {
                                              {"typical_gops", trial.ceilings->typical_gops}}
                                       : Json(nullptr)},
           {"stolen", or_null(trial.stolen)},
+          {"line_trips_ns", trial.line_trips ? Json{{"shortest", trial.line_trips->shortest.count()},
+                                                    {"longest", trial.line_trips->longest.count()}}
+                                             : Json(nullptr)},
           {"prompt_parts", trial.prompt_parts ? Json{{"matrices_ns", trial.prompt_parts->matrices.count()},
                                                      {"attention_ns", trial.prompt_parts->attention.count()},
                                                      {"rest_ns", trial.prompt_parts->rest.count()},
