@@ -25,6 +25,10 @@ std::optional<uint64_t> Backend::available_memory() const {
   return inferno::available_memory();
 }
 
+void Backend::run_on_host(int64_t n, const std::function<void(int64_t)>& fn) {
+  for (int64_t i = 0; i < n; ++i) fn(i);
+}
+
 Result<Weight> Backend::load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view,
                                            RepackCache&) {
   return load_weight(tensor, use);

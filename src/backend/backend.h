@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -91,6 +92,9 @@ class Backend {
   // Does at once, for up to so long, what it would do beside the work that follows: weights are moved into
   // huge pages. For whoever times that work, or has nothing else to do. Returns whether that was all.
   virtual bool settle(std::chrono::milliseconds) { return true; }
+  // Calls fn(0) … fn(n - 1), each once, on the threads of the host that it computes with, or on the caller's
+  // alone. One caller at a time; not from inside fn.
+  virtual void run_on_host(int64_t n, const std::function<void(int64_t)>& fn);
   // A block of a KV cache holds a multiple of as many positions; their layout in it is the backend's own.
   virtual int64_t kv_block_multiple() const { return 1; }
 

@@ -23,6 +23,8 @@ namespace {
 
 constexpr size_t kHugePage = PageMover::kHugePage;
 constexpr size_t kMappingBytes = size_t{64} << 20;
+// Pages that are made at once, so that all threads share what takes longest of a start.
+constexpr size_t kMadeAtOnce = size_t{16} << 20;
 constexpr size_t kAlignment = 64;
 
 // A huge page is cleared in 0.1 to 0.3 ms, and so are as many small ones. It takes several where memory is in
@@ -85,23 +87,28 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t b
   return mapping;
 }
 
-// Advice, all of it: what does not succeed happens when the memory is first written.
+// Advice, all of it: what does not succeed happens when the memory is first written. What kind of pages it is
+// to be, is said for many at once: the system lets nobody say so while pages are made.
 void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t end,
                              ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
-  const auto n_pages = static_cast<int64_t>((end - begin) / kHugePage);
   const bool is_movable = !is_interleaved(mapping->begin + begin);
-  team.run(n_pages, [&](int64_t page, unsigned) {
-    std::byte* at = mapping->begin + begin + static_cast<size_t>(page) * kHugePage;
+  for (size_t first = begin; first < end; first += kMadeAtOnce) {
+    std::byte* const part = mapping->begin + first;
+    const size_t bytes = std::min(kMadeAtOnce, end - first);
+    const auto n_pages = static_cast<int64_t>(bytes / kHugePage);
     const bool small_are_slow = slow_small_pages_ >= kSlowPages && 2 * slow_small_pages_ >= small_pages_;
     const bool is_huge = slow_huge_pages_ < kSlowPages || small_are_slow;
-    if (!is_huge) ++small_pages_;
-    ::madvise(at, kHugePage, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-    if (!is_huge && is_movable) mover_.add(mapping, at);
-    const auto start = Clock::now();
-    if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
-    if (Clock::now() - start > kSlowPage) ++(is_huge ? slow_huge_pages_ : slow_small_pages_);
-  });
+    if (!is_huge) small_pages_ += static_cast<int>(n_pages);
+    ::madvise(part, bytes, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    team.run(n_pages, [&](int64_t page, unsigned) {
+      std::byte* const at = part + static_cast<size_t>(page) * kHugePage;
+      if (!is_huge && is_movable) mover_.add(mapping, at);
+      const auto start = Clock::now();
+      if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
+      if (Clock::now() - start > kSlowPage) ++(is_huge ? slow_huge_pages_ : slow_small_pages_);
+    });
+  }
 }
 
 Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
@@ -117,7 +124,8 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
   }
   std::byte* data = mapping_->begin + used_;
   used_ += bytes;
-  if (const size_t needed = round_up(used_, kHugePage); needed > made_) {
+  if (used_ > made_) {
+    const size_t needed = std::min(round_up(used_, kMadeAtOnce), kMappingBytes);
     make_pages(mapping_, made_, needed, team);
     made_ = needed;
   }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/thread_pool.h"
 #include "kernels/reference/reference.h"
 #include "tensor/quant_blocks.h"
 
@@ -106,9 +107,8 @@ void TensorChecker::check(const gguf::TensorInfo& info) {
   if (!traits(tensor.dtype).is_weight) return;
   const int64_t n = tensor.n_elements();
   std::vector<Span> parts(static_cast<size_t>((n + kPart - 1) / kPart));
-  pool_.parallel_for(parts.size(), [&](size_t i) {
-    const int64_t begin = static_cast<int64_t>(i) * kPart;
-    parts[i] = scan(tensor, {begin, std::min(begin + kPart, n)});
+  loop_(static_cast<int64_t>(parts.size()), [&](int64_t i) {
+    parts[static_cast<size_t>(i)] = scan(tensor, {i * kPart, std::min((i + 1) * kPart, n)});
   });
   Span found;
   for (const Span& part : parts) {
@@ -129,7 +129,10 @@ Result<std::vector<NotFinite>> find_not_finite(const gguf::File& file, const Pro
   uint64_t total = 0;
   uint64_t done = 0;
   for (const gguf::TensorInfo& info : file.tensors()) total += info.tensor.bytes();
-  TensorChecker checker;
+  ThreadPool pool;
+  TensorChecker checker([&](int64_t n_turns, const std::function<void(int64_t)>& fn) {
+    pool.parallel_for(static_cast<size_t>(n_turns), [&](size_t i) { fn(static_cast<int64_t>(i)); });
+  });
   for (const gguf::TensorInfo& info : file.tensors()) {
     if (cancelled && cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
     checker.check(info);

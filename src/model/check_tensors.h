@@ -2,13 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/progress.h"
 #include "base/result.h"
-#include "base/thread_pool.h"
 #include "gguf/file.h"
 
 namespace inferno::model {
@@ -25,8 +26,9 @@ struct NotFinite {
 // the whole file would stand beside the first copies.
 class TensorChecker {
  public:
-  // On so many threads, the caller's among them; 0 means one per CPU.
-  explicit TensorChecker(size_t n_threads = 0) : pool_(n_threads) {}
+  // Calls fn(0) … fn(n - 1), each once, on as many threads as it has.
+  using Loop = std::function<void(int64_t n, const std::function<void(int64_t)>& fn)>;
+  explicit TensorChecker(Loop loop) : loop_(std::move(loop)) {}
 
   // `info` outlives the checker.
   void check(const gguf::TensorInfo& info);
@@ -34,7 +36,7 @@ class TensorChecker {
   std::vector<NotFinite> found() const;
 
  private:
-  ThreadPool pool_;
+  Loop loop_;
   std::vector<NotFinite> found_;
 };
 

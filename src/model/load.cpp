@@ -82,7 +82,9 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
   const std::unique_ptr<backend::RepackCache> cache =
       open_repack_cache(options.repack_cache, file, *backend, loaded.warnings);
   std::optional<TensorChecker> checker;
-  if (checks_tensors(file, options, cache.get())) checker.emplace(backend->info().threads);
+  if (checks_tensors(file, options, cache.get())) {
+    checker.emplace([backend](int64_t n, const auto& fn) { backend->run_on_host(n, fn); });
+  }
   // The model first: of a file of another kind, "unknown architecture" says more than "unknown tokenizer".
   TRY_ASSIGN(loaded.model, Model::load(std::move(file), std::move(backend),
                                        {.progress = options.progress,

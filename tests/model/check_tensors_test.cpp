@@ -10,6 +10,7 @@
 #include <optional>
 #include <random>
 
+#include "base/thread_pool.h"
 #include "gguf/writer.h"
 #include "kernels/reference/reference.h"
 #include "model/load.h"
@@ -87,7 +88,10 @@ TEST(CheckTensors, WhatIsFoundIsInFileOrderWhateverTheOrderOfChecking) {
   const auto bytes = tiny.bytes();
   const auto file = gguf::File::from_memory(bytes, "tiny.gguf");
   const auto& tensors = file->tensors();
-  model::TensorChecker checker(2);
+  ThreadPool pool(2);
+  model::TensorChecker checker([&](int64_t n, const std::function<void(int64_t)>& fn) {
+    pool.parallel_for(static_cast<size_t>(n), [&](size_t part) { fn(static_cast<int64_t>(part)); });
+  });
   for (size_t i = tensors.size(); i-- > 0;) checker.check(tensors[i]);
   const std::vector<model::NotFinite> found = checker.found();
   ASSERT_EQ(found.size(), tensors.size());

@@ -59,6 +59,9 @@ class CpuBackend final : public HostBackend {
 
   bool copies_weights() const override { return true; }
   bool settle(std::chrono::milliseconds most) override { return memory_.settle(most); }
+  void run_on_host(int64_t n, const std::function<void(int64_t)>& fn) override {
+    team_.run(n, [&](int64_t turn, unsigned) { fn(turn); });
+  }
   int64_t kv_block_multiple() const override { return kernels_.key_tile; }
 
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override { return load(tensor, use, {}); }

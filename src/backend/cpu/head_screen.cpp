@@ -66,58 +66,6 @@ Squares round_block(const float* w, BlockQ4_0& block) {
   return squares;
 }
 
-// Of the weights and of what the upper plane lacks of them.
-Squares below_upper(const BlockQ8_0& block) {
-  int32_t lost = 0, all = 0;
-  for (const int8_t q : block.qs) {
-    const int lower = (q & 15) - 8;
-    lost += lower * lower;
-    all += q * q;
-  }
-  const double d = f16_to_f32(block.d);
-  return {d * d * lost, d * d * all};
-}
-Squares below_upper(const BlockQ6_K& block) {
-  int8_t q[256];  // without what is taken from it, 32
-  for (int half = 0; half < 2; ++half) {
-    const uint8_t* low = block.ql + half * 64;
-    const uint8_t* high = block.qh + half * 32;
-    int8_t* to = q + half * 128;
-    for (int i = 0; i < 32; ++i) {
-      to[i] = static_cast<int8_t>((low[i] & 15) | (high[i] & 3) << 4);
-      to[i + 32] = static_cast<int8_t>((low[i + 32] & 15) | (high[i] >> 2 & 3) << 4);
-      to[i + 64] = static_cast<int8_t>(low[i] >> 4 | (high[i] >> 4 & 3) << 4);
-      to[i + 96] = static_cast<int8_t>(low[i + 32] >> 4 | (high[i] >> 6 & 3) << 4);
-    }
-  }
-  const double d = f16_to_f32(block.d);
-  Squares squares;
-  for (int group = 0; group < 16; ++group) {
-    int32_t lost = 0, all = 0;  // of twice what is lost
-    for (int i = group * 16; i < group * 16 + 16; ++i) {
-      const int lower = 2 * (q[i] & 3) - 3;
-      lost += lower * lower;
-      all += (q[i] - 32) * (q[i] - 32);
-    }
-    const double scale = d * block.scales[group];
-    squares.lost += scale * scale * lost / 4;
-    squares.all += scale * scale * all;
-  }
-  return squares;
-}
-template <class Block>
-Squares below_upper_of_row(const uint8_t* row, int64_t n_blocks) {
-  Squares squares;
-  for (int64_t i = 0; i < n_blocks; ++i) {
-    Block block;
-    std::memcpy(&block, row + i * static_cast<int64_t>(sizeof block), sizeof block);
-    const Squares of_block = below_upper(block);
-    squares.lost += of_block.lost;
-    squares.all += of_block.all;
-  }
-  return squares;
-}
-
 // Not less than the value.
 float up(double value) {
   return std::nextafter(static_cast<float>(value), kInfinity);
@@ -128,18 +76,27 @@ struct Norms {
   float *lost, *norm;
 };
 
-void measure_planes(const Tensor& head, ThreadTeam& team, const Norms& norms) {
-  const auto stride = static_cast<int64_t>(row_bytes(head.dtype, static_cast<size_t>(head.cols())));
-  const int64_t n_blocks = head.cols() / static_cast<int64_t>(traits(head.dtype).block_elems);
-  constexpr int64_t kRowsPerTurn = 512;
-  team.run((head.rows() + kRowsPerTurn - 1) / kRowsPerTurn, [&](int64_t turn, unsigned) {
-    const int64_t end = std::min(head.rows(), (turn + 1) * kRowsPerTurn);
-    for (int64_t i = turn * kRowsPerTurn; i < end; ++i) {
-      const uint8_t* row = head.as<const uint8_t>() + i * stride;
-      const Squares squares = head.dtype == DType::kQ8_0 ? below_upper_of_row<BlockQ8_0>(row, n_blocks)
-                                                         : below_upper_of_row<BlockQ6_K>(row, n_blocks);
-      norms.lost[i] = up(std::sqrt(squares.lost));
-      norms.norm[i] = up(std::sqrt(squares.all) + std::sqrt(squares.lost));
+void measure_planes(const Tensor& head, const CpuMatrix& packed, const kernels::PlanesMatmul& planes,
+                    ThreadTeam& team, const Norms& norms) {
+  const int64_t n_rows = packed.kernel.rows;
+  const int64_t lower_bytes = packed.kernel.panel_bytes(head.cols()) - packed.upper_bytes;
+  const uint8_t* lower_plane = packed.panels.get() + packed.n_panels * packed.upper_bytes;
+  // What the kernel's sums may have lost, and more.
+  const double margin = 1 + static_cast<double>(head.cols() + kBlock32) * 0x1p-24;
+  constexpr int64_t kPanelsPerTurn = 64;
+  team.run((packed.n_panels + kPanelsPerTurn - 1) / kPanelsPerTurn, [&](int64_t turn, unsigned) {
+    std::vector<float> lost(static_cast<size_t>(n_rows)), norm(lost.size());
+    const int64_t end = std::min(packed.n_panels, (turn + 1) * kPanelsPerTurn);
+    for (int64_t panel = turn * kPanelsPerTurn; panel < end; ++panel) {
+      planes.square_norms({packed.panels.get() + panel * packed.upper_bytes,
+                           lower_plane + panel * lower_bytes, head.cols(), lost.data(), norm.data()});
+      const int64_t first = panel * n_rows;
+      for (int64_t r = 0; r < std::min(n_rows, head.rows() - first); ++r) {
+        const double of_lost = std::sqrt(static_cast<double>(lost[static_cast<size_t>(r)]));
+        const double of_upper = std::sqrt(static_cast<double>(norm[static_cast<size_t>(r)]));
+        norms.lost[first + r] = up(margin * of_lost);
+        norms.norm[first + r] = up(margin * (of_upper + of_lost));  // of the weights as well
+      }
     }
   });
 }
@@ -226,7 +183,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
         "panels of {} and {} rows, groups of {}", packed.kernel.rows, kernel.rows, group_rows);
   const uint64_t bytes = head_screen_bytes(head, kernels, kind);
   const uint64_t panel_bytes = is_copy ? sizes_of(head, kernels).panel_bytes : 0;
-  const std::string name = std::string(cached.name) + " screen 2";  // raised when what is made here changes
+  const std::string name = std::string(cached.name) + " screen 3";  // raised when what is made here changes
   Tensor shape = head;
   shape.dtype = is_copy ? kCoarse : DType::kF32;
   std::shared_ptr<const void> owner;
@@ -239,7 +196,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
     if (is_copy) {
       round_panels(head, kernel, sizes_of(head, kernels).n_panels, team, panels, norms);
     } else {
-      measure_planes(head, team, norms);
+      measure_planes(head, packed, kernels.planes[static_cast<size_t>(head.dtype)], team, norms);
     }
     if (cached.cache != nullptr)
       cached.cache->add(name, shape, std::as_bytes(std::span(panels, bytes)), made);

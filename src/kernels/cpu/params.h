@@ -121,6 +121,17 @@ struct PanelMatmul {
   int64_t two_run_rows = 0;
 };
 
+// Of each row of a panel in two planes, sums of squares, of which each float32 operation may have lost half a
+// unit in the last place, two for every 16 of the k elements: of what the upper plane lacks of the weights,
+// and of the weights that it holds.
+struct PlaneNormsParams {
+  const uint8_t* upper;  // the panel's part of either plane
+  const uint8_t* lower;
+  int64_t k;
+  float* lost;  // (panel rows)
+  float* norm;  // (panel rows)
+};
+
 // How an ISA multiplies with weights of one type in two planes: the upper bits of all panels, one after the
 // other, and then the bits below. whole.rows == 0: not at all.
 struct PlanesMatmul {
@@ -130,6 +141,7 @@ struct PlanesMatmul {
   PanelMatmul whole;
   // Of the upper plane alone, as if what is below were in the middle of what it can be. It has no pack().
   PanelMatmul upper;
+  void (*square_norms)(const PlaneNormsParams& p) = nullptr;
 };
 
 // Of each group of an LM head's rows, CpuKernels::logit_group of them, the last one maybe fewer:

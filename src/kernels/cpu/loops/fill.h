@@ -56,7 +56,8 @@ PlanesMatmul panels_in_planes() {
     return {{V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack,
              Product::multiply, nullptr, Product::kTwoRunRows},
             {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
-             UpperProduct::multiply, nullptr, UpperProduct::kTwoRunRows}};
+             UpperProduct::multiply, nullptr, UpperProduct::kTwoRunRows},
+            square_norms_of_planes<V, Whole>};
   } else {
     return {};
   }

@@ -127,12 +127,16 @@ struct WholeQ8_0 : Planes<V, UpperQ8_0<V>, kNibbleBytes<V>> {
   using Upper = UpperQ8_0<V>;
   static constexpr int kGroup = 32, kOffset = Upper::kOffset;
   static constexpr bool kHasMin = false;
+  // Of the numbers in the planes, 0 .. 15 each: the one of the upper plane that would stand for zero and how
+  // much of a weight its unit is; the one of the lower plane that the upper one reckons with.
+  static constexpr float kUpperZero = 7.5f, kUpperUnit = 16, kLowerMiddle = 8;
+  static typename V::I lower(InPlanes block, int g) { return get_nibbles<V>(block.lower, g); }
   struct Scales : Upper::Scales {
     void load(InPlanes panel, int64_t nb, int64_t b) { Upper::Scales::load(panel.upper, nb, b); }
   };
 
   static typename V::I bytes(InPlanes block, int g) {
-    return V::or_i32(Upper::upper_halves(block.upper, g), get_nibbles<V>(block.lower, g));
+    return V::or_i32(Upper::upper_halves(block.upper, g), lower(block, g));
   }
 
   static void pack(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
@@ -218,10 +222,13 @@ struct WholeQ6_K : Planes<V, UpperQ6_K<V>, kPairBytes<V>> {
   using Block = BlockQ6_K;
   static constexpr int kGroup = 16, kZero = 32, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
+  // As in WholeQ8_0, but those of the lower plane are 0 .. 3.
+  static constexpr float kUpperZero = 7.625f, kUpperUnit = 4, kLowerMiddle = 1.5f;
+  static typename V::I lower(InPlanes block, int g) { return get_pairs<V>(block.lower, g); }
 
   static typename V::I bytes(InPlanes block, int g) {
     const typename V::I upper = V::template shift_left_i16<2>(get_nibbles<V>(block.upper, g));
-    return move_bytes<V, kOffset - kZero>(V::or_i32(upper, get_pairs<V>(block.lower, g)));
+    return move_bytes<V, kOffset - kZero>(V::or_i32(upper, lower(block, g)));
   }
   struct Scales {
     const uint8_t* numbers;
@@ -262,6 +269,54 @@ struct WholeQ6_K : Planes<V, UpperQ6_K<V>, kPairBytes<V>> {
     Upper::set_half(panel, row, super, 0, block.d);
   }
 };
+
+// Of n numbers whose sum and squares are known, exactly where both fit into a float: the sum of (x -
+// middle)^2.
+template <class V>
+typename V::F squares_about(float middle, int n, typename V::I sum, typename V::I squares) {
+  const float about_zero = static_cast<float>(n) * middle * middle;
+  return V::fma(V::to_float(sum), V::set(-2 * middle), V::add(V::to_float(squares), V::set(about_zero)));
+}
+
+// V has dot products of bytes.
+template <class V, class Whole>
+void square_norms_of_planes(const PlaneNormsParams& p) {
+  using F = typename V::F;
+  using I = typename V::I;
+  constexpr int kVectors = Whole::kGroup / 4, kGroups = 32 / Whole::kGroup;
+  const int64_t nb = p.k / kBlock;
+  const InPlanes panel = {p.upper, p.lower};
+  const I ones = V::set_i32(0x01010101), none = V::set_i32(0);
+  const F unit = V::set(Whole::kUpperUnit * Whole::kUpperUnit);
+  F lost = V::zero(), norm = V::zero();
+  for (int64_t first = 0; first < nb; first += Whole::kUnitBlocks) {
+    typename Whole::Scales scales;
+    scales.load(panel, nb, first);
+    for (int64_t j = 0; j < Whole::kUnitBlocks; ++j) {
+      const InPlanes block = Whole::block(panel, first + j);
+#pragma GCC unroll 2
+      for (int group = 0; group < kGroups; ++group) {
+        I upper_sum = none, upper_squares = none, lower_sum = none, lower_squares = none;
+#pragma GCC unroll 8
+        for (int g = group * kVectors; g < (group + 1) * kVectors; ++g) {
+          const I upper = get_nibbles<V>(block.upper, g), lower = Whole::lower(block, g);
+          upper_sum = V::dot(upper_sum, upper, ones);
+          upper_squares = V::dot(upper_squares, upper, upper);
+          lower_sum = V::dot(lower_sum, lower, ones);
+          lower_squares = V::dot(lower_squares, lower, lower);
+        }
+        const F scale = scales.scale(j, group);
+        const F square = V::mul(scale, scale);
+        lost = V::fma(square, squares_about<V>(Whole::kLowerMiddle, Whole::kGroup, lower_sum, lower_squares),
+                      lost);
+        norm = V::fma(V::mul(square, unit),
+                      squares_about<V>(Whole::kUpperZero, Whole::kGroup, upper_sum, upper_squares), norm);
+      }
+    }
+  }
+  V::store(p.lost, lost);
+  V::store(p.norm, norm);
+}
 
 }  // namespace
 }  // namespace inferno::kernels
