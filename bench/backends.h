@@ -95,8 +95,6 @@ template <class Operation>
 void measure(benchmark::State& state, Arena& arena, const backend::BatchView& batch, Reads reads,
              Operation&& operation) {
   backend::Backend& backend = arena.backend();
-  const backend::DeviceInfo info = backend.info();
-  const auto& ceilings = ceilings_of(info.backend);  // before anything is timed
   backend.reset_counters();
   size_t i = 0;
   const auto start = std::chrono::steady_clock::now();
@@ -109,7 +107,7 @@ void measure(benchmark::State& state, Arena& arena, const backend::BatchView& ba
   const metrics::Cost& cost = backend.counters();
   state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.counters["FLOP/s"] = benchmark::Counter(static_cast<double>(cost.flops), benchmark::Counter::kIsRate);
-  const auto limits = ceilings ? bench::limits(*ceilings, info.threads, name(reads.dtype)) : bench::Limits{};
+  const bench::Limits limits = limits_now(backend, std::string(name(reads.dtype)));
   set_share_of_ceiling(state, cost, seconds.count(), limits, reads.operands);
 }
 

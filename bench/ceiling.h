@@ -4,6 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -22,6 +23,28 @@ inline const Result<backend::Ceilings>& ceilings_of(const std::string& backend_n
   if (known != measured.end()) return known->second;
   return measured.emplace(backend_name, (*backend::create_backend(backend_name))->measure_ceilings({}))
       .first->second;
+}
+
+// What holds for a backend and weights of a type: measured right now, or a second or two ago, since virtual
+// machines change from second to second; what cannot be measured so quickly is that of the first call.
+inline bench::Limits limits_now(backend::Backend& backend, const std::string& dtype) {
+  using Clock = std::chrono::steady_clock;
+  struct Measured {
+    Clock::time_point at;
+    bench::Trial beside;
+  };
+  static std::map<std::string, Measured> latest;
+  const backend::DeviceInfo info = backend.info();
+  const Result<backend::Ceilings>& ceilings = ceilings_of(info.backend);
+  if (!ceilings) return {};
+  Measured& measured = latest[info.backend + " " + dtype];
+  if (!measured.beside.ceilings || Clock::now() - measured.at > std::chrono::seconds(2)) {
+    measured.beside.ceilings.reset();
+    if (const auto now = backend.measure_ceilings_now(bench::arithmetics(dtype), {}))
+      measured.beside.ceilings = *now;
+    measured.at = Clock::now();
+  }
+  return bench::limits(measured.beside, bench::limits(*ceilings, info.threads, dtype));
 }
 
 // Where an operation finds its operands. Only what no cache holds is bound by the read bandwidth.

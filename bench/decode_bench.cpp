@@ -63,8 +63,6 @@ void decode(benchmark::State& state, const WeightType& type, int32_t n_seqs, int
     if (!(*cache)->reserve(seq, position + 1)) return state.SkipWithError("no room for the positions");
     batch.append(**cache, seq, token, position, model::Batch::Logits::kLast);
   }
-  const backend::DeviceInfo info = backend.info();
-  const auto& ceilings = bench_support::ceilings_of(info.backend);
   const auto pass = [&] {
     if (!loaded.model->forward(batch, **cache, nullptr)) state.SkipWithError("the pass failed");
   };
@@ -77,7 +75,7 @@ void decode(benchmark::State& state, const WeightType& type, int32_t n_seqs, int
   state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.counters["tok/s"] =
       benchmark::Counter(static_cast<double>(n_seqs * state.iterations()), benchmark::Counter::kIsRate);
-  const auto limits = ceilings ? bench::limits(*ceilings, info.threads, name(type.dtype)) : bench::Limits{};
+  const bench::Limits limits = bench_support::limits_now(backend, std::string(name(type.dtype)));
   set_share_of_ceiling(state, cost, seconds.count(), limits, bench_support::Operands::kInMemory);
 }
 
