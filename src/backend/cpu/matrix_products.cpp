@@ -14,6 +14,12 @@ constexpr uint64_t kUncachedBytes = 256 * 1024;
 constexpr int64_t kTurnsPerThread = 8;
 // … and of a multiple of so many panels, at least as many as any ISA multiplies at once.
 constexpr int64_t kPanelTile = 4;
+// Bytes of a turn of few rows of activations that fetches nothing for the next one: many, since to take a
+// turn is an atomic operation, for which a thread waits until all that it reads is there
+// (docs/decisions/001). But others wait for a turn whose thread has lost its processor; and there are so many
+// of a thread at least that the last ones can be small.
+constexpr int64_t kLongTurnBytes = 16 * kernels::kFetchedBytes;
+constexpr int64_t kFewestLongTurns = 4;
 // Up to so many rows of activations reading the weights takes as long as computing, or longer.
 constexpr int64_t kBatchRows = 16;
 // Where there are no panels, so many rows stand for one.
@@ -44,6 +50,7 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     : products_(products),
       n_threads_(n_threads),
       few_rows_(n_rows <= kernels::kStreamedRows),
+      fetches_next_(reading == Reading::kNextTurn),
       asks_ahead_(reading != Reading::kTwoRunsInOrder) {
   const bool in_two_runs = reading == Reading::kTwoRuns || reading == Reading::kTwoRunsInOrder;
   int64_t count = 0;
@@ -54,8 +61,9 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     if (few_rows_ || n_runs_[i] > 1) {
       unit_panels_[i] = std::max<int64_t>(1, kTurnRows / rows_of_panel(w));
       n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
-      const int64_t n = (n_units_[i] + n_threads - 1) / n_threads;
-      ramps_[i] = TurnRamp((n + n_runs_[i] - 1) / n_runs_[i], most_units(i), few_rows_ && i == 0,
+      const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
+      const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
+      ramps_[i] = TurnRamp(n, most_units(i, n), few_rows_ && fetches_next_ && i == 0,
                            few_rows_ && i + 1 == products.size());
       count += n_threads * ramps_[i].n_turns();
     } else {
@@ -67,11 +75,13 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
   }
 }
 
-int64_t MatrixProducts::Turns::most_units(size_t i) const {
+int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
   const Weight& w = *products_[i].w;
   if (!few_rows_) return std::max<int64_t>(1, n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]));
   const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;
-  return bytes == 0 ? 1 : std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
+  if (bytes == 0) return 1;
+  if (fetches_next_) return std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
+  return std::max<int64_t>(1, std::min(kLongTurnBytes / bytes, n / kFewestLongTurns));
 }
 
 MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {

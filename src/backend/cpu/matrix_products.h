@@ -134,11 +134,13 @@ class MatrixProducts {
     Fetched after(int64_t turn) const;
 
    private:
-    int64_t most_units(size_t i) const;  // of a run of a turn of product i
+    // Of a run of a turn of product i, of which a thread has up to n.
+    int64_t most_units(size_t i, int64_t n) const;
 
     std::span<const Product> products_;
     int64_t n_threads_;
     bool few_rows_;
+    bool fetches_next_;
     bool asks_ahead_;                                // where there are two runs
     std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
     std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
