@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 
 #include "backend/timed_windows.h"
 #include "base/cpu_topology.h"
@@ -16,7 +17,8 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
 constexpr int kTrips = 500;  // of a window
-constexpr int kWindows = 8;  // the shortest is believed: others only make it longer
+constexpr int kWindows =
+    40;  // the shortest is believed: others, and a clock that is still slow, only lengthen it
 constexpr size_t kMostPairs = 8;
 
 // A count that two threads raise in turn, thread 0 to odd numbers; in a line of its own.
@@ -24,7 +26,9 @@ struct alignas(128) Ball {
   std::atomic<uint32_t> count{0};
 
   void await(uint32_t n) const {
-    while (count.load(std::memory_order_acquire) != n) {
+    constexpr int kSpins = 10000;  // then the other one may need this processor
+    for (int spins = 0; count.load(std::memory_order_acquire) != n; ++spins) {
+      if (spins >= kSpins) std::this_thread::yield();
     }
   }
 };

@@ -23,8 +23,13 @@ namespace {
 
 constexpr size_t kHugePage = PageMover::kHugePage;
 constexpr size_t kMappingBytes = size_t{64} << 20;
-// Pages that are made at once, so that all threads share what takes longest of a start.
+// Pages that are made at once, so that threads share what takes longest of a start: so much, or two pages for
+// each thread. Pieces of at least half of it have pages enough of their own; for smaller ones more is made
+// than is needed yet, of which the end of a mapping may stay unused.
 constexpr size_t kMadeAtOnce = size_t{16} << 20;
+size_t made_at_once(const ThreadTeam& team) {
+  return std::max(kMadeAtOnce, size_t{2} * team.n_threads() * kHugePage);
+}
 constexpr size_t kAlignment = 64;
 
 // A huge page is cleared in 0.1 to 0.3 ms, and so are as many small ones. It takes several where memory is in
@@ -93,9 +98,10 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t beg
                              ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
   const bool is_movable = !is_interleaved(mapping->begin + begin);
-  for (size_t first = begin; first < end; first += kMadeAtOnce) {
+  const size_t most = made_at_once(team);
+  for (size_t first = begin; first < end; first += most) {
     std::byte* const part = mapping->begin + first;
-    const size_t bytes = std::min(kMadeAtOnce, end - first);
+    const size_t bytes = std::min(most, end - first);
     const auto n_pages = static_cast<int64_t>(bytes / kHugePage);
     const bool small_are_slow = slow_small_pages_ >= kSlowPages && 2 * slow_small_pages_ >= small_pages_;
     const bool is_huge = slow_huge_pages_ < kSlowPages || small_are_slow;
@@ -125,7 +131,8 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
   std::byte* data = mapping_->begin + used_;
   used_ += bytes;
   if (used_ > made_) {
-    const size_t needed = std::min(round_up(used_, kMadeAtOnce), kMappingBytes);
+    const size_t unit = bytes >= kMadeAtOnce / 2 ? kHugePage : made_at_once(team);
+    const size_t needed = std::min(round_up(used_, unit), kMappingBytes);
     make_pages(mapping_, made_, needed, team);
     made_ = needed;
   }

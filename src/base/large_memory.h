@@ -41,8 +41,8 @@ class LargeMemory {
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there
   // Small pages are taken while huge ones are slow and most of them are not.
-  std::atomic<int> slow_huge_pages_ = 0, slow_small_pages_ = 0,
-                   small_pages_ = 0;  // a small one: all in the room of a huge one
+  std::atomic<int> slow_huge_pages_ = 0, slow_small_pages_ = 0;
+  int small_pages_ = 0;  // a small one: all in the room of a huge one
   PageMover mover_;
 };
 

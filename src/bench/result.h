@@ -49,7 +49,8 @@ struct Trial {
   // threads, at most 1; absent where nobody looked or the system does not tell.
   std::optional<double> stolen;
   // How long a cache line took from one processor to another and back (backend/line_trip.h), before and after
-  // the trial and what was measured beside it: the shortest and the longest. Absent where nobody looked.
+  // the trial and what was measured beside it (once, after a warm-up that became a trial): the shortest and
+  // the longest. Absent where nobody looked.
   struct LineTrips {
     Nanoseconds shortest, longest;
   };

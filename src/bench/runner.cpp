@@ -158,7 +158,7 @@ class LineTripReadings {
 
 // As many as asked for, in the order in which they ran.
 void keep_least_disturbed(ConfigResult& result, int asked) {
-  const auto disturbance = [](const Trial& trial) { return std::pair(was_moved(trial), stolen(trial)); };
+  const auto disturbance = [](const Trial& trial) { return std::pair(is_disturbed(trial), stolen(trial)); };
   while (n_trials(result) > asked) {
     const auto most =
         std::max_element(result.trials.begin(), result.trials.end(),

@@ -28,8 +28,8 @@ struct HeadScreen {
   // What is kept or dropped together: whole panels of the head, in whole turns of the coarse product.
   int64_t group_rows;
   int64_t n_groups;
-  // Of each row |w - c| and |w|, not less; NaN where there is one. Of an upper plane |w| + |w - c| for |w|: c
-  // may be longer than w, and so may what its sums round.
+  // Of each row |w - c| and |w|, not less; NaN where there is one. Of an upper plane |c| + |w - c| for |w|,
+  // which is neither less than |w| nor than |c|: both sums round.
   std::span<const float> lost, norm;  // (vocab)
   std::shared_ptr<const void> norms_owner;
   float largest_norm;

@@ -160,6 +160,14 @@ MatrixProducts::ReadingChoice* MatrixProducts::reading_choice(std::span<const Pr
   const Weight& w = *products.front().w;
   const CpuMatrix& m = matrix_of(w);
   if (m.kernel.rows == 0 || weight_bytes(products) < kUncachedBytes) return nullptr;
+  if (!came_again_) {
+    if (first_weights_ == nullptr) {
+      first_weights_ = &m;
+      return nullptr;
+    }
+    if (first_weights_ != &m) return nullptr;
+    came_again_ = true;
+  }
   const bool is_few = n <= kernels::kStreamedRows;
   const bool takes_runs = runs_of(m.kernel, n) > 1;
   const size_t first = is_few ? 0 : 1;  // those in order are for few rows

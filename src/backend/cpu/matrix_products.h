@@ -151,7 +151,7 @@ class MatrixProducts {
 
   class ReadingChoice : public TimedChoice {
    public:
-    // 2 to 4 of them. A small model has some hundred turns a token.
+    // 2 to 4 of them. A small model has some hundred turns a token; a type that only its head has, one.
     explicit ReadingChoice(std::span<const Reading> ways)
         : TimedChoice(
               {"way of reading weights", static_cast<int>(ways.size()), tries_of(ways.size()), 8192, 512}) {
@@ -160,10 +160,11 @@ class MatrixProducts {
     Reading reading() const { return ways_[static_cast<size_t>(way())]; }
 
    private:
-    static int tries_of(size_t n_ways) { return n_ways == 2 ? 32 : n_ways == 3 ? 36 : 64; }
+    static int tries_of(size_t n_ways) { return n_ways == 2 ? 32 : n_ways == 3 ? 36 : 48; }
     std::array<Reading, kMostWays> ways_ = {};
   };
-  // Of the type of these products' weights; nullptr where there is nothing to choose or to be won.
+  // Of the type of these products' weights; nullptr where there is nothing to choose or to be won, and until
+  // the first of all weights comes again: before that pages may come that nobody has touched yet.
   ReadingChoice* reading_choice(std::span<const Product> products, int64_t n);
   static Reading reading_unless_timed(int64_t n) {
     return n <= kernels::kStreamedRows ? Reading::kInOrder : Reading::kNextTurn;
@@ -172,6 +173,8 @@ class MatrixProducts {
 
   ThreadTeam& team_;
   HostBackend& memory_;
+  const void* first_weights_ = nullptr;  // to be multiplied
+  bool came_again_ = false;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread
   // By DType: for few rows, for up to kBatchRows and for more.

@@ -11,23 +11,20 @@ namespace inferno::backend {
 class TimedChoice {
  public:
   static constexpr int kMostWays = 4;
-  static constexpr int kMostTries = 64;
+  static constexpr int kMostTries = 48;
   struct Plan {
     const char* what;  // is chosen, for the log
     int ways;          // 2 to 4
     int tries;    // of a trial, as many of each way: with 2 ways a power of two from 4 on, with 3 a multiple
-                  // of 9, with 4 a multiple of 64; up to kMostTries
+                  // of 9, with 4 of 48; up to kMostTries
     int between;  // turns from the end of a trial to the next
-    // Turns before the first trial, in which pages may come that nobody has touched yet. Then twice as many
-    // after each trial, up to `between`, so that one that was disturbed is soon made up for. 0: none, and
-    // `between` from the first trial on.
-    int before = 0;
+    // Turns from the first trial to the second; then twice as many each time, up to `between`, so that a
+    // trial that was disturbed is soon made up for. 0: `between` from the first one on.
+    int first_pause = 0;
   };
 
   explicit TimedChoice(const Plan& plan)
-      : plan_(plan),
-        turn_(plan.before == 0 ? 0 : plan.tries),
-        pause_(plan.before == 0 ? plan.between : plan.before) {}
+      : plan_(plan), pause_(plan.first_pause == 0 ? plan.between : plan.first_pause) {}
 
   // For the next turn: 0 .. ways - 1. The first one where nothing has been timed yet.
   int way() const { return is_on_trial() ? way_to_try() : way_; }
@@ -39,14 +36,14 @@ class TimedChoice {
  private:
   // Of turns that come round every second or fourth time, as the loops of a layer do, each goes every way as
   // often: two ways by the Thue-Morse sequence, three in turn, a step further each time (so those that come
-  // round every third or sixth time do, too), four likewise, and another one after all of them.
+  // round every third or sixth time do, too), four in turn, a step further after each twelve.
   int way_to_try() const {
     if (plan_.ways == 2) return __builtin_parity(static_cast<unsigned>(turn_));
-    return plan_.ways == 3 ? (turn_ + turn_ / 3) % 3 : (turn_ + turn_ / 4 + turn_ / 16) % 4;
+    return plan_.ways == 3 ? (turn_ + turn_ / 3) % 3 : (turn_ + turn_ / 12) % 4;
   }
 
   Plan plan_;
-  int turn_;                                                                    // since the trial's first
+  int turn_ = 0;                                                                // since the trial's first
   int pause_;                                                                   // turns after the trial
   int way_ = 0;                                                                 // as the last trial says
   std::array<std::array<double, kMostTries / 2>, kMostWays> ns_per_work_ = {};  // of each way's turns

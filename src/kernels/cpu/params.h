@@ -88,9 +88,10 @@ struct PanelMatmulParams {
   // has its upper part, and bytes of that.
   const uint8_t* next = nullptr;
   int64_t next_bytes = 0;
-  // Or two runs of panels side by side, each a stream through memory that is asked for a little ahead:
-  // besides those above the ones run_step further, as far as they lie before run_end. Only with up to
-  // PanelMatmul::two_run_rows rows of activations; `next` is nullptr then. 0: one run.
+  // Or two runs of panels side by side, each a stream through memory that is asked for a little ahead
+  // or not (runs_ask_ahead): besides those above the ones run_step further, as far as they lie before
+  // run_end. Only with up to PanelMatmul::two_run_rows rows of activations; `next` is nullptr then. 0: one
+  // run.
   int64_t run_step = 0, run_end = 0;
   // Whether two runs ask for what lies ahead. With up to kStreamedRows rows they need not: the processor may
   // foresee as much by itself.

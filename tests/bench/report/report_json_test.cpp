@@ -130,6 +130,8 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].trials[1].ceilings->typical_fp32_gops = 340;
   report.results[1].trials[1].prefill_cost.attention_flops = 7;
   report.results[1].trials[1].stolen = 0.25;
+  report.results[1].trials[1].line_trips =
+      bench::Trial::LineTrips{bench::Nanoseconds(60), bench::Nanoseconds(320)};
   report.results[1].trials[1].prompt_parts = {milliseconds(8), milliseconds(1), milliseconds(3), 500};
   report.results[1].disturbed_trials = 3;
   report.results.push_back(make_result("full-pipe", {}));
