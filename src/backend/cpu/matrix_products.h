@@ -141,7 +141,8 @@ class MatrixProducts {
     int64_t n_threads_;
     bool few_rows_;
     bool fetches_next_;
-    bool asks_ahead_;                                // where there are two runs
+    bool asks_ahead_;  // of two runs
+
     std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
     std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
     // Where they are few, or there are two runs: units of kTurnRows or of a panel.
