@@ -46,7 +46,7 @@ void round_to(DType dtype, std::vector<float>& x) {
       float largest = 0;
       for (const float value : values) largest = std::max(largest, std::abs(value));
       const float d = f16_to_f32(f32_to_f16(largest / 127));
-      for (float& value : values) value = d * std::nearbyint(value / d);
+      for (float& value : values) value = d == 0.0f ? 0.0f : d * std::nearbyint(value / d);
     }
   }
 }
@@ -283,8 +283,9 @@ TEST_P(AttentionTest, CuttingOffAFarSmallerChunkChangesNoBit) {
       for (int64_t p = 0; p < kernels::kAttentionChunk; ++p) s.k[static_cast<size_t>(p * 64)] = lower * 8;
       round_to(dtype, s.k);
       std::fill_n(s.v.begin(), kernels::kAttentionChunk * 64, 0.0f);
-      EXPECT_TRUE(same_bits(run(cut, shape, {s}, 64), run(ops(), shape, {s}, 64)))
-          << shape.describe() << ", lower by " << lower;
+      const std::vector<float> whole = run(ops(), shape, {s}, 64);
+      EXPECT_TRUE(std::ranges::all_of(whole, [](float y) { return std::isfinite(y); }));
+      EXPECT_TRUE(same_bits(run(cut, shape, {s}, 64), whole)) << shape.describe() << ", lower by " << lower;
     }
   }
 }

@@ -275,6 +275,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cpu.act_mul,
           reference::gather_rows,
           cpu.key_tile,
+          cpu.block_multiple,
           cpu.f16_in_tiles,
           matmul_error,
           1e-11,

@@ -211,6 +211,7 @@ OpSet op_set(std::string name, std::shared_ptr<Backend> device) {
           on_device(act_mul),
           on_device(gather_rows),
           1,
+          1,
           false,
           [](DType) { return 1e-13; },  // activations stay unquantized
           1e-11,

@@ -122,7 +122,7 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
     const std::vector<double> expected_k = rounded(dtype, k.data(), n * kHeads * head_dim);
     const std::vector<double> expected_v = rounded(dtype, v.data(), n * kHeads * head_dim);
     for (const int64_t block_size : {1, 5, 8, 16, 40, 64, 80, 320}) {
-      if (block_size % ops().key_tile != 0) continue;
+      if (block_size % ops().block_multiple != 0) continue;
       SCOPED_TRACE(std::string(name(dtype)) + " block_size=" + std::to_string(block_size));
       const auto head_bytes =
           static_cast<int64_t>(row_bytes(dtype, static_cast<size_t>(head_dim))) * block_size;

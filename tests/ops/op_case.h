@@ -31,6 +31,7 @@ struct OpSet {
   // Positions whose keys lie side by side in the cache, as kernels/cpu/kernels.h has it. 1: keys lie as
   // values do.
   int64_t key_tile = 1;
+  int64_t block_multiple = 1;  // of positions
   // Whether caches in F16 whose heads have whole tiles lie in those (kernels/cpu/amx_fp16/attention.cpp).
   bool f16_in_tiles = false;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
@@ -40,8 +41,9 @@ struct OpSet {
   // Attention, each part cut into its chunks; empty where that cannot be.
   std::function<void(const kernels::AttentionParams&)> attention_in_chunks;
 
-  // Blocks of a cache are a multiple of the tile.
-  int64_t block_size(int64_t at_least) const { return (at_least + key_tile - 1) / key_tile * key_tile; }
+  int64_t block_size(int64_t at_least) const {
+    return (at_least + block_multiple - 1) / block_multiple * block_multiple;
+  }
 };
 
 // What a cache can store.
@@ -71,6 +73,7 @@ inline std::vector<OpSet> op_sets() {
                               reference::add,
                               reference::act_mul,
                               reference::gather_rows,
+                              1,
                               1,
                               false,
                               matmul_error,

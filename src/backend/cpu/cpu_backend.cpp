@@ -62,7 +62,7 @@ class CpuBackend final : public HostBackend {
   void run_on_host(int64_t n, const std::function<void(int64_t)>& fn) override {
     team_.run(n, [&](int64_t turn, unsigned) { fn(turn); });
   }
-  int64_t kv_block_multiple() const override { return kernels_.key_tile; }
+  int64_t kv_block_multiple() const override { return kernels_.block_multiple; }
 
   Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override { return load(tensor, use, {}); }
   Result<Weight> load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view name,

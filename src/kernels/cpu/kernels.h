@@ -30,6 +30,7 @@ struct CpuKernels {
   // key_tile, head_dim, key_tile). In Q8_0 a tile is, for each 32 dimensions, key_tile scales in F16, then
   // (32, key_tile) bytes. Values lie as kernels/params.h has it.
   int64_t key_tile;
+  int64_t block_multiple;  // what block_size is a multiple of
   // But of a cache in F16 whose head_dim is a multiple of 32, up to 256, both may lie in tiles of matrices:
   // see amx_fp16/attention.cpp.
   bool f16_in_tiles;

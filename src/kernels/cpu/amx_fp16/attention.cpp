@@ -31,7 +31,9 @@ constexpr int64_t kTileRows = kMaxTiles * kRows;  // query rows of a part
 constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kParts = kF16Parts;
 constexpr int64_t kDepths = kAttentionChunk / kDepth;
-static_assert(kTileRows <= kMaxQueryRows && kKeyTile<V> % kDepth == 0);
+// Positions that a block of the cache has a multiple of, so that as many keys lie side by side.
+constexpr int64_t kBlockMultiple = 4 * kKeys;
+static_assert(kTileRows <= kMaxQueryRows && kKeyTile == kKeys && kBlockMultiple % kDepth == 0);
 
 // Weights are at most 1: times this, small ones keep their bits.
 constexpr float kWeightFactor = 16384;
@@ -46,7 +48,7 @@ struct CachedTiles {
 
   static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
                           int64_t position) {
-    alignas(64) uint32_t pairs[kAppendedKeys][kMaxHeadDim / 2];
+    alignas(64) uint32_t pairs[kKeyTile][kMaxHeadDim / 2];
     for (int64_t j = 0; j < n_keys; ++j) {
       for (int64_t d = 0; d < head_dim; d += V::kLanes) {
         V::store_f16(reinterpret_cast<uint16_t*>(pairs[j]) + d, V::load(k + j * stride + d), V::kLanes);
@@ -54,10 +56,7 @@ struct CachedTiles {
     }
     auto* keys = reinterpret_cast<uint32_t*>(tile);
     for (int64_t i = 0; i < head_dim / 2; ++i) {
-      for (int64_t j = 0; j < n_keys; ++j) {
-        const int64_t at = position + j;
-        keys[at / kKeys * kKeys * head_dim / 2 + i * kKeys + at % kKeys] = pairs[j][i];
-      }
+      for (int64_t j = 0; j < n_keys; ++j) keys[i * kKeys + position + j] = pairs[j][i];
     }
   }
   static void append_value(const float* v, int64_t head_dim, uint8_t* block, int64_t position) {
@@ -80,8 +79,7 @@ const uint16_t* keys_of(const Head& head, int64_t position) {
   return reinterpret_cast<const uint16_t*>(head.key_tile(position));
 }
 const uint16_t* values_of(const Head& head, int64_t position) {
-  const auto* values = reinterpret_cast<const uint16_t*>(head.value_tile(position));
-  return values + position % kKeyTile<V> * head.head_dim;
+  return reinterpret_cast<const uint16_t*>(head.value(position));
 }
 
 // One part of attention, as long as it lasts.
@@ -167,10 +165,9 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end,
   const int64_t row_tile = depths * kParts * kTileHalves;
   constexpr int64_t kStride = kAttentionChunk * static_cast<int64_t>(sizeof(float));
   const int64_t key_tile = kKeys * head.head_dim;
-  for (int64_t i = begin; i < end; i += kKeyTile<V>) {
+  for (int64_t i = begin; i < end; i += kBlockMultiple) {
     const uint16_t* keys = keys_of(head, chunk + i);
-    if (w.n_tiles == 1 && i + kKeyTile<V> <= end) {
-      static_assert(kKeyTile<V> == 4 * kKeys);
+    if (w.n_tiles == 1 && i + kBlockMultiple <= end) {
       zero_sums();
       for (int64_t d = 0; d < depths; ++d)
         multiply_four(w.queries + d * kParts * kTileHalves, keys + d * kTileHalves, key_tile, fetcher);
@@ -181,7 +178,7 @@ void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end,
       _tile_stored(3, scores + 3 * kKeys, kStride);
       continue;
     }
-    for (int64_t column = 0; column < kKeyTile<V> && i + column < end; column += kKeys, keys += key_tile) {
+    for (int64_t column = 0; column < kBlockMultiple && i + column < end; column += kKeys, keys += key_tile) {
       zero_sums();
       for (int64_t d = 0; d < depths; ++d) {
         fetcher.step();
@@ -313,8 +310,8 @@ constexpr int64_t up(int64_t i, int64_t multiple) {
 
 // What is read of the keys (values) of positions `seen` of the chunk.
 void add_keys(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
-  for (int64_t i = seen.begin / kKeyTile<V> * kKeyTile<V>; i < seen.end; i += kKeyTile<V>) {
-    const int64_t n = seen.end - i < kKeyTile<V> ? up(seen.end - i, kKeys) : kKeyTile<V>;
+  for (int64_t i = seen.begin / kBlockMultiple * kBlockMultiple; i < seen.end; i += kBlockMultiple) {
+    const int64_t n = seen.end - i < kBlockMultiple ? up(seen.end - i, kKeys) : kBlockMultiple;
     fetcher.add(keys_of(head, chunk + i), n * head.row_bytes);
   }
 }
@@ -340,7 +337,7 @@ void add_next_keys(TileFetcher& fetcher, const Work& w, const AttentionPart& p, 
 void attend_chunk(Work& w, const AttentionPart& p, const Head& head, int64_t chunk) {
   const Seen seen = seen_of_chunk(w.rows, w.n, chunk);
   if (seen.begin >= seen.end) return;
-  const int64_t key_begin = seen.begin / kKeyTile<V> * kKeyTile<V>;
+  const int64_t key_begin = seen.begin / kBlockMultiple * kBlockMultiple;
   const int64_t depth_begin = seen.begin / kDepth * kDepth;
   const int64_t depth_end = up(seen.end, kDepth);
   TileFetcher values;
@@ -386,6 +383,7 @@ void kv_append(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
 
 void set_attention(CpuKernels* table) {
   table->f16_in_tiles = true;
+  table->block_multiple = kBlockMultiple;
   table->kv_append = kv_append;
   table->attention = attention;
   table->query_rows = kTileRows;

@@ -23,17 +23,35 @@ struct CachedHead {
   int64_t block_size, n_kv_heads, head_dim, kv_head;
   int64_t row_bytes = Cache::row_bytes(head_dim);
 
-  // Of the tile of kKeyTile positions that `position` lies in.
-  const uint8_t* key_tile(int64_t position) const { return k + tile_offset(position); }
-  const uint8_t* value_tile(int64_t position) const { return v + tile_offset(position); }
+  // The tile that begins with this position.
+  const uint8_t* key_tile(int64_t position) const { return k + offset(position); }
+  const uint8_t* value(int64_t position) const { return v + offset(position); }
+
+  // Calls fn(i, n) for pieces of positions first + begin .. first + end - 1 that lie one after the other: the
+  // n from first + i on.
+  template <class Fn>
+  [[gnu::always_inline]] void for_pieces(int64_t first, int64_t begin, int64_t end, const Fn& fn) const {
+    for (int64_t i = begin; i < end;) {
+      const int64_t left_in_block = block_size - (first + i) % block_size;
+      const int64_t n = end - i < left_in_block ? end - i : left_in_block;
+      fn(i, n);
+      i += n;
+    }
+  }
 
  private:
-  int64_t tile_offset(int64_t position) const {
+  int64_t offset(int64_t position) const {
     const int64_t block = block_table[position / block_size];
-    const int64_t in_block = position % block_size / kKeyTile<V> * kKeyTile<V>;
-    return ((block * n_kv_heads + kv_head) * block_size + in_block) * row_bytes;
+    return ((block * n_kv_heads + kv_head) * block_size + position % block_size) * row_bytes;
   }
 };
+
+constexpr int64_t tiles_begin(int64_t position) {
+  return position / kKeyTile * kKeyTile;
+}
+constexpr int64_t tiles_end(int64_t position) {
+  return tiles_begin(position + kKeyTile - 1);
+}
 
 template <class V, class Cache>
 CachedHead<V, Cache> cached_head(const AttentionPart& p) {
@@ -47,11 +65,14 @@ CachedHead<V, Cache> cached_head(const AttentionPart& p) {
           p.kv_head};
 }
 
-// Scores of kRows rows against the first kVectors vectors of positions of a tile.
+// Scores of kRows rows against kVectors vectors of positions, those of a tile or of the next ones, too.
 template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
-void score_tile(const QueryRow* rows, int64_t head_dim, const uint8_t* k, typename V::F scale, float* scores,
-                AnyFetcher& fetcher) {
+void score_tiles(const QueryRow* rows, int64_t head_dim, const uint8_t* tiles, typename V::F scale,
+                 float* scores, AnyFetcher& fetcher) {
   using F = typename V::F;
+  const int64_t tile_bytes = kKeyTile * Cache::row_bytes(head_dim);
+  const auto tile_of = [&](int v) { return tiles + v / kTileVectors<V> * tile_bytes; };
+  const auto first_of = [](int v) { return v % kTileVectors<V> * V::kLanes; };
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
@@ -62,12 +83,12 @@ void score_tile(const QueryRow* rows, int64_t head_dim, const uint8_t* k, typena
   for (int64_t d = 0; d < head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
     typename Cache::Scale scales[kVectors];
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(k + block, v * V::kLanes);
+    for (int v = 0; v < kVectors; ++v) scales[v] = Cache::scale(tile_of(v) + block, first_of(v));
     for (int64_t i = 0; i < Cache::kBlockDims; ++i) {
       fetcher.step();
       F keys[kVectors];
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(k + block, i, v * V::kLanes, scales[v]);
+      for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(tile_of(v) + block, i, first_of(v), scales[v]);
 #pragma GCC unroll 8
       for (int t = 0; t < kRows; ++t) {
         const F q = V::set(rows[t].q[d + i]);
@@ -98,14 +119,12 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cach
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
-  for (int64_t tile = begin / kKeyTile<V> * kKeyTile<V>; tile < end; tile += kKeyTile<V>) {
-    const uint8_t* values = head.value_tile(chunk + tile);
-    const int64_t first = tile < begin ? begin : tile;
-    const int64_t last = tile + kKeyTile<V> < end ? tile + kKeyTile<V> : end;
-    for (int64_t i = first; i < last; ++i) {
+  head.for_pieces(chunk, begin, end, [&](int64_t first, int64_t n_values) {
+    const uint8_t* value = head.value(chunk + first);
+    for (int64_t i = first; i < first + n_values; ++i, value += head.row_bytes) {
       fetcher.step();
       F x[kVectors];
-      Cache::values(values + (i - tile) * head.row_bytes, d, n, x);
+      Cache::values(value, d, n, x);
 #pragma GCC unroll 8
       for (int t = 0; t < kRows; ++t) {
         const F weight = V::set(weights[t * kAttentionChunk + i]);
@@ -113,7 +132,7 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cach
         for (int v = 0; v < kVectors; ++v) sums[t][v] = V::fma(weight, x[v], sums[t][v]);
       }
     }
-  }
+  });
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
     const F keep = V::set(mixes[t].keep);
@@ -146,58 +165,76 @@ struct WhatIsRead {
   using Head = CachedHead<V, Cache>;
 
   static void add_keys(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
-    for (int64_t i = seen.begin / kKeyTile<V> * kKeyTile<V>; i < seen.end; i += kKeyTile<V>)
-      fetcher.add(head.key_tile(chunk + i), kKeyTile<V> * head.row_bytes);
+    head.for_pieces(chunk, tiles_begin(seen.begin), tiles_end(seen.end),
+                    [&](int64_t i, int64_t n) { fetcher.add(head.key_tile(chunk + i), n * head.row_bytes); });
   }
   static void add_values(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
-    for (int64_t tile = seen.begin / kKeyTile<V> * kKeyTile<V>; tile < seen.end; tile += kKeyTile<V>) {
-      const int64_t first = tile < seen.begin ? seen.begin : tile;
-      const int64_t last = tile + kKeyTile<V> < seen.end ? tile + kKeyTile<V> : seen.end;
-      fetcher.add(head.value_tile(chunk + tile) + (first - tile) * head.row_bytes,
-                  (last - first) * head.row_bytes);
-    }
+    head.for_pieces(chunk, seen.begin, seen.end,
+                    [&](int64_t i, int64_t n) { fetcher.add(head.value(chunk + i), n * head.row_bytes); });
   }
-  static void add_next_keys(TileFetcher& fetcher, const AttentionPart& p, const QueryRow* rows, int64_t n,
-                            const Head& head, int64_t chunk) {
+  // Calls fn(head, chunk, seen) with the next keys, if there are any.
+  template <class Fn>
+  static void with_next_keys(const AttentionPart& p, const QueryRow* rows, int64_t n, const Head& head,
+                             int64_t chunk, const Fn& fn) {
     const int64_t next_chunk = chunk + kAttentionChunk;
     if (p.partial == nullptr && next_chunk < rows[n - 1].end)
-      return add_keys(fetcher, head, next_chunk, seen_of_chunk(rows, n, next_chunk));
+      return fn(head, next_chunk, seen_of_chunk(rows, n, next_chunk));
     if (p.next == nullptr) return;
     QueryRow next_rows[kMaxQueryRows];
     const int64_t n_next = query_rows(*p.next, next_rows);
     const int64_t first = p.next->partial == nullptr ? next_rows[0].begin / kAttentionChunk : p.next->chunk;
-    add_keys(fetcher, cached_head<V, Cache>(*p.next), first * kAttentionChunk,
-             seen_of_chunk(next_rows, n_next, first * kAttentionChunk));
+    fn(cached_head<V, Cache>(*p.next), first * kAttentionChunk,
+       seen_of_chunk(next_rows, n_next, first * kAttentionChunk));
   }
 };
 
-// kFetches: these rows are all of the part, and keys and values come from memory.
+// The first lines of what is read next, from which on the processor foresees it by itself.
+inline void hint_first_lines(const uint8_t* at) {
+#pragma GCC unroll 4
+  for (int64_t line = 0; line < 4; ++line) __builtin_prefetch(at + line * 64, 0, 3);
+}
+
+// kFetches: these rows are all of the part, whose keys and values come from memory and are asked for ahead.
 template <class V, class Cache, int kRows, bool kFetches>
 void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cache>& head, int64_t chunk) {
   using TilesFetcher = std::conditional_t<kFetches, TileFetcher, NoTileFetcher>;
+  using Read = WhatIsRead<V, Cache>;
   const Seen seen = seen_of_chunk(rows, kRows, chunk);
   const auto [begin, end] = seen;
   if (begin >= end) return;
-  static_assert(kAttentionChunk % kKeyTile<V> == 0);
-  const int64_t first_tile = begin / kKeyTile<V> * kKeyTile<V>;
-  const int64_t tiles_end = (end + kKeyTile<V> - 1) / kKeyTile<V> * kKeyTile<V>;
+  static_assert(kAttentionChunk % kKeyTile == 0);
+  const int64_t keys_begin = tiles_begin(begin);
+  const int64_t keys_end = tiles_end(end);
   alignas(64) float scores[kRows * kAttentionChunk];
+  const bool is_all = p.row_end - p.row_begin == kRows;
   TilesFetcher values;
   if constexpr (kFetches) {
-    WhatIsRead<V, Cache>::add_values(values, head, chunk, seen);
-    values.begin((tiles_end - first_tile) / kKeyTile<V> * head.head_dim, p.fetched_streams);
+    Read::add_values(values, head, chunk, seen);
+    values.begin((keys_end - keys_begin) / kKeyTile * head.head_dim, p.fetched_streams);
+  } else if (is_all) {
+    hint_first_lines(head.value(chunk + begin));
   }
-  for (int64_t i = first_tile; i < tiles_end; i += kKeyTile<V>) {
-    score_tile<V, Cache, kRows, V::kScoreVectors>(rows, head.head_dim, head.key_tile(chunk + i),
-                                                  V::set(p.all.scale), scores + i, values);
-  }
+  // One tile after the other, in the order in which they lie: that is how a processor foresees memory best.
+  head.for_pieces(chunk, keys_begin, keys_end, [&](int64_t first, int64_t n) {
+    const uint8_t* tile = head.key_tile(chunk + first);
+    for (int64_t i = first; i < first + n; i += kKeyTile, tile += kKeyTile * head.row_bytes) {
+      score_tiles<V, Cache, kRows, kTileVectors<V>>(rows, head.head_dim, tile, V::set(p.all.scale),
+                                                    scores + i, values);
+    }
+  });
   Mix mixes[kRows];
   for (int t = 0; t < kRows; ++t)
-    mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, first_tile, tiles_end);
+    mixes[t] = weigh<V>(&rows[t], scores + t * kAttentionChunk, chunk, keys_begin, keys_end);
   TilesFetcher next_keys;
   if constexpr (kFetches) {
-    WhatIsRead<V, Cache>::add_next_keys(next_keys, p, rows, kRows, head, chunk);
+    Read::with_next_keys(p, rows, kRows, head, chunk, [&](const auto& next, int64_t first, Seen some) {
+      Read::add_keys(next_keys, next, first, some);
+    });
     next_keys.begin(end - begin, p.fetched_streams);
+  } else if (is_all) {
+    Read::with_next_keys(p, rows, kRows, head, chunk, [](const auto& next, int64_t first, Seen some) {
+      if (some.begin < some.end) hint_first_lines(next.key_tile(first + tiles_begin(some.begin)));
+    });
   }
   // Of one or two rows there is room for the sums of twice as many dimensions: fewer passes over the values.
   int64_t d = 0;
@@ -238,13 +275,15 @@ void attend_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const Cache
 // first-level cache keeps, values by kWideDims dimensions.
 constexpr int64_t kMaxWideHeadDim = 256;
 template <class V>
+constexpr int64_t kWideKeys = V::kScoreVectors* V::kLanes;
+template <class V>
 constexpr int64_t kWideDims = V::kScoreVectors* V::kLanes;
 template <class V>
 constexpr int64_t kWideValues = 4096 / kWideDims<V>;
 
 template <class V>
 struct WideWork {
-  static constexpr int64_t kKeyFloats = kKeyTile<V> * kMaxWideHeadDim;
+  static constexpr int64_t kKeyFloats = kWideKeys<V> * kMaxWideHeadDim;
   static constexpr int64_t kValueFloats = kWideValues<V> * kWideDims<V>;
   alignas(64) float scores[kMaxQueryRows][kAttentionChunk];
   alignas(64) float unpacked[kKeyFloats > kValueFloats ? kKeyFloats : kValueFloats];
@@ -255,7 +294,7 @@ struct WideWork {
 // A tile of keys, as it lies in a cache in F32.
 template <class V, class Cache>
 void unpack_keys(const uint8_t* k, int64_t head_dim, float* to) {
-  constexpr int kVectors = V::kScoreVectors;
+  constexpr int kVectors = kTileVectors<V>;
   int64_t block = 0;
   for (int64_t d = 0; d < head_dim; d += Cache::kBlockDims, block += Cache::kKeyBlockBytes) {
     typename Cache::Scale scales[kVectors];
@@ -264,8 +303,7 @@ void unpack_keys(const uint8_t* k, int64_t head_dim, float* to) {
     for (int64_t i = 0; i < Cache::kBlockDims; ++i) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        V::store(to + (d + i) * kKeyTile<V> + v * V::kLanes,
-                 Cache::key(k + block, i, v * V::kLanes, scales[v]));
+        V::store(to + (d + i) * kKeyTile + v * V::kLanes, Cache::key(k + block, i, v * V::kLanes, scales[v]));
       }
     }
   }
@@ -275,16 +313,15 @@ void unpack_keys(const uint8_t* k, int64_t head_dim, float* to) {
 template <class V, class Cache>
 void unpack_values(const CachedHead<V, Cache>& head, int64_t chunk, int64_t begin, int64_t end, int64_t d,
                    float* to) {
-  for (int64_t tile_end; begin < end; begin = tile_end) {
-    tile_end = begin / kKeyTile<V> * kKeyTile<V> + kKeyTile<V>;
-    const uint8_t* row = head.value_tile(chunk + begin) + begin % kKeyTile<V> * head.row_bytes;
-    for (; begin < tile_end && begin < end; ++begin, row += head.row_bytes, to += kWideDims<V>) {
+  head.for_pieces(chunk, begin, end, [&](int64_t first, int64_t n) {
+    const uint8_t* value = head.value(chunk + first);
+    for (int64_t i = 0; i < n; ++i, value += head.row_bytes, to += kWideDims<V>) {
       typename V::F x[V::kScoreVectors];
-      Cache::values(row, d, V::kLanes, x);
+      Cache::values(value, d, V::kLanes, x);
 #pragma GCC unroll 4
       for (int v = 0; v < V::kScoreVectors; ++v) V::store(to + v * V::kLanes, x[v]);
     }
-  }
+  });
 }
 
 // sums += n values, weighted, of kScoreRows rows.
@@ -326,7 +363,7 @@ void score_positions(const QueryRow* rows, int64_t head_dim, const float* keys, 
       return score_positions<V, kVectors - 1>(rows, head_dim, keys, n_vectors, scale, scores);
   }
   NoTileFetcher fetcher;
-  score_tile<V, PlainCache<V, CachedF32<V>>, V::kScoreRows, kVectors>(
+  score_tiles<V, PlainCache<V, CachedF32<V>>, V::kScoreRows, kVectors>(
       rows, head_dim, reinterpret_cast<const uint8_t*>(keys), scale, scores, fetcher);
 }
 
@@ -335,27 +372,31 @@ template <class V, class Cache>
 void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
                  int64_t chunk, WideWork<V>& w) {
   constexpr int64_t kRows = V::kScoreRows;
-  constexpr int64_t kTile = kKeyTile<V>;
   const int64_t head_dim = head.head_dim;
   const Seen all = seen_of_chunk(rows, n, chunk);
   if (all.begin >= all.end) return;
   Seen seen[kMaxQueryRows / kRows];  // by kRows rows each
   for (int64_t r = 0; r < n; r += kRows) seen[r / kRows] = seen_of_chunk(rows + r, kRows, chunk);
   const auto whole_vectors = [](int64_t i) { return (i + V::kLanes - 1) / V::kLanes; };
-  for (int64_t tile = all.begin / kTile * kTile; tile < all.end; tile += kTile) {
-    unpack_keys<V, Cache>(head.key_tile(chunk + tile), head_dim, w.unpacked);
+  const int64_t keys_end = tiles_end(all.end);
+  for (int64_t first = tiles_begin(all.begin); first < keys_end; first += kWideKeys<V>) {
+    const int64_t last = first + kWideKeys<V> < keys_end ? first + kWideKeys<V> : keys_end;
+    head.for_pieces(chunk, first, last, [&](int64_t i, int64_t n_keys) {
+      const uint8_t* tile = head.key_tile(chunk + i);
+      for (const int64_t end = i + n_keys; i < end; i += kKeyTile, tile += kKeyTile * head.row_bytes)
+        unpack_keys<V, Cache>(tile, head_dim, w.unpacked + (i - first) * head_dim);
+    });
     for (int64_t r = 0; r < n; r += kRows) {
       const auto [begin, end] = seen[r / kRows];
-      if (begin >= end || begin >= tile + kTile || end <= tile) continue;
-      score_positions<V, V::kScoreVectors>(rows + r, head_dim, w.unpacked, whole_vectors(end - tile),
-                                           V::set(p.all.scale), w.scores[r] + tile);
+      if (begin >= end || begin >= last || end <= first) continue;
+      score_positions<V, V::kScoreVectors>(rows + r, head_dim, w.unpacked, whole_vectors(end - first),
+                                           V::set(p.all.scale), w.scores[r] + first);
     }
   }
   for (int64_t r = 0; r < n; ++r) {
     const auto [begin, end] = seen[r / kRows];
     if (begin >= end) continue;
-    w.mixes[r] =
-        weigh<V>(&rows[r], w.scores[r], chunk, begin / kTile * kTile, whole_vectors(end) * V::kLanes);
+    w.mixes[r] = weigh<V>(&rows[r], w.scores[r], chunk, tiles_begin(begin), whole_vectors(end) * V::kLanes);
   }
   for (int64_t d = 0; d < head_dim; d += kWideDims<V>) {
     for (int64_t r = 0; r < n; ++r) {

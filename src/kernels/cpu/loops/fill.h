@@ -67,7 +67,8 @@ template <class V>
 void fill_float_ops(CpuKernels* table) {
   table->rms_norm = rms_norm_rows<V>;
   table->rope = rope_rows;
-  table->key_tile = kKeyTile<V>;
+  table->key_tile = kKeyTile;
+  table->block_multiple = kKeyTile;
   table->kv_append = kv_append_rows<V>;
   table->attention = attention_part<V>;
   table->query_rows = kMaxQueryRows;

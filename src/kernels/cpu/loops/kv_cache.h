@@ -9,13 +9,11 @@
 namespace inferno::kernels {
 namespace {
 
-// As many positions as are scored at once, so that a tile is read from its beginning to its end.
+// Positions of a tile of keys: few, since whoever appends a key writes to each dimension's own place in it,
+// and whoever reads the last tile reads the places of positions to come, too.
+constexpr int64_t kKeyTile = 16;
 template <class V>
-constexpr int64_t kKeyTile = V::kScoreVectors* V::kLanes;
-
-// Keys that are appended together, so that a line of a tile, which has one dimension of many positions, is
-// written once for all of them.
-constexpr int64_t kAppendedKeys = 16;
+constexpr int kTileVectors = static_cast<int>(kKeyTile / V::kLanes);
 
 // kUnpackFrom: from so many times kScoreRows query rows on, a tile that is brought into float32 once for all
 // of them beats one that is converted for each kScoreRows; 0 = never.
@@ -54,7 +52,7 @@ struct PlainCache {
   static constexpr int64_t kUnpackFrom = Element::kUnpackFrom;
   // Of a key tile: so many dimensions share the scales that scale() reads, and take so many bytes.
   static constexpr int64_t kBlockDims = 1;
-  static constexpr int64_t kKeyBlockBytes = kKeyTile<V> * static_cast<int64_t>(sizeof(Stored));
+  static constexpr int64_t kKeyBlockBytes = kKeyTile * static_cast<int64_t>(sizeof(Stored));
   struct Scale {};
 
   static int64_t row_bytes(int64_t head_dim) { return head_dim * static_cast<int64_t>(sizeof(Stored)); }
@@ -73,7 +71,7 @@ struct PlainCache {
     }
   }
 
-  // To a position of a block of values; keys: n_keys <= kAppendedKeys, `stride` elements apart, to positions
+  // To a position of a block of values; keys: n_keys, `stride` elements apart, to positions
   // in order from `position` on.
   static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
                           int64_t position) {
@@ -88,14 +86,14 @@ struct PlainCache {
           V::transpose(dims);
 #pragma GCC unroll 16
           for (int64_t i = 0; i < V::kLanes; ++i)
-            Element::store(keys + (d + i) * kKeyTile<V>, dims[i], V::kLanes);
+            Element::store(keys + (d + i) * kKeyTile, dims[i], V::kLanes);
           continue;
         }
       }
-      Stored rounded[kAppendedKeys][V::kLanes];
+      Stored rounded[kKeyTile][V::kLanes];
       for (int64_t j = 0; j < n_keys; ++j) Element::store(rounded[j], V::load(k + j * stride + d, n), n);
       for (int64_t i = 0; i < n; ++i) {
-        for (int64_t j = 0; j < n_keys; ++j) keys[(d + i) * kKeyTile<V> + j] = rounded[j][i];
+        for (int64_t j = 0; j < n_keys; ++j) keys[(d + i) * kKeyTile + j] = rounded[j][i];
       }
     }
   }
@@ -111,8 +109,8 @@ struct PlainCache {
 // 32 dimensions of a tile of keys in Q8_0; the tile has head_dim / 32 of them.
 template <class V>
 struct KeyTileQ8_0 {
-  uint16_t d[kKeyTile<V>];  // scales, in F16
-  int8_t qs[kBlock32][kKeyTile<V>];
+  uint16_t d[kKeyTile];  // scales, in F16
+  int8_t qs[kBlock32][kKeyTile];
 };
 
 // Products of codes and scales are exact, so that what is read is what kernels/reference reads.
@@ -124,7 +122,7 @@ struct Q8_0Cache {
   static constexpr int64_t kBlockDims = kBlock32;
   using KeyTile = KeyTileQ8_0<V>;
   static constexpr int64_t kKeyBlockBytes = sizeof(KeyTile);
-  static_assert(kKeyBlockBytes == kKeyTile<V> * sizeof(BlockQ8_0));
+  static_assert(kKeyBlockBytes == kKeyTile * sizeof(BlockQ8_0));
   static constexpr int kVectorsPerBlock = kBlock32 / static_cast<int>(V::kLanes);
   using Scale = F;
 
@@ -152,7 +150,7 @@ struct Q8_0Cache {
   static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
                           int64_t position) {
     for (int64_t b = 0; b < head_dim / kBlock32; ++b) {
-      BlockQ8_0 blocks[kAppendedKeys];
+      BlockQ8_0 blocks[kKeyTile];
       for (int64_t j = 0; j < n_keys; ++j) blocks[j] = quantize(k + j * stride + b * kBlock32);
       KeyTile& keys = reinterpret_cast<KeyTile*>(tile)[b];
       for (int64_t j = 0; j < n_keys; ++j) keys.d[position + j] = blocks[j].d;
@@ -218,16 +216,15 @@ void append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) 
   for (int64_t r = 0; r < p.n; r += n) {
     const int64_t block = p.slot_mapping[r] / kv.block_size;
     const int64_t position = p.slot_mapping[r] % kv.block_size;
-    const int64_t left_in_tile = kKeyTile<V> - position % kKeyTile<V>;
-    const int64_t most = left_in_tile < kAppendedKeys ? left_in_tile : kAppendedKeys;
+    const int64_t left_in_tile = kKeyTile - position % kKeyTile;
     n = 1;
-    while (n < most && r + n < p.n && p.slot_mapping[r + n] == p.slot_mapping[r] + n) ++n;
+    while (n < left_in_tile && r + n < p.n && p.slot_mapping[r + n] == p.slot_mapping[r] + n) ++n;
     for (int64_t h = head_begin; h < head_end; ++h) {
       const int64_t source = (r * kv.n_kv_heads + h) * kv.head_dim;
       const int64_t first = (block * kv.n_kv_heads + h) * kv.block_size;
-      const int64_t tile = first + position / kKeyTile<V> * kKeyTile<V>;
+      const int64_t tile = first + position / kKeyTile * kKeyTile;
       Cache::append_keys(p.k + source, stride, n, kv.head_dim, static_cast<uint8_t*>(kv.k) + tile * bytes,
-                         position % kKeyTile<V>);
+                         position % kKeyTile);
       for (int64_t j = 0; j < n; ++j) {
         Cache::append_value(p.v + source + j * stride, kv.head_dim,
                             static_cast<uint8_t*>(kv.v) + first * bytes, position + j);
