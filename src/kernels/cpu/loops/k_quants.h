@@ -71,6 +71,7 @@ struct PanelWithMins : SuperBlockPanel<V, kBytes, kSixBitBytes<V>, 2> {
 template <class V>
 struct PanelQ4_K : PanelWithMins<V, kNibbleBytes<V>> {
   using Block = BlockQ4_K;
+  static constexpr bool kIsNibbles = true;
   static typename V::I bytes(const uint8_t* block, int g) { return get_nibbles<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t super, const Block& block) {
     for (int g = 0; g < 8; ++g) {

@@ -29,6 +29,7 @@ template <class V>
 struct PanelQ4_0 : StreamedPanel<V, kNibbleBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ4_0;
   static constexpr int64_t kBlockElements = 32;
+  static constexpr bool kIsNibbles = true;
   static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero);
   static constexpr bool kHasMin = false;
   using Scales = HalfScales<V, PanelQ4_0>;
@@ -47,6 +48,7 @@ template <class V>
 struct PanelQ4_1 : StreamedPanel<V, kNibbleBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ4_1;
   static constexpr int64_t kBlockElements = 32;
+  static constexpr bool kIsNibbles = true;
   static constexpr int kGroup = 32, kOffset = 0;
   static constexpr bool kHasMin = true;
   using Scales = HalfScales<V, PanelQ4_1>;
