@@ -72,7 +72,10 @@ template <class V, class Format>
 constexpr int64_t rows_in_place() {
   if constexpr (requires { Format::kIsBytes; }) {
     return 95;
-  } else if constexpr (requires { Format::kIsNibbles; V::kNibbleRows; }) {
+  } else if constexpr (requires {
+                         Format::kIsNibbles;
+                         V::kNibbleRows;
+                       }) {
     return V::kNibbleRows;
   } else if constexpr (requires { V::kPackedRows; }) {
     return V::kPackedRows;
