@@ -87,6 +87,8 @@ TEST(CpuIsa, TheTableOfEachIsWhole) {
     EXPECT_NE(table.fp32.run, nullptr) << isa->name;
     EXPECT_NE(table.add_chain, nullptr) << isa->name;
     ASSERT_GT(table.key_tile, 0) << isa->name;
+    ASSERT_GT(table.block_multiple, 0) << isa->name;
+    EXPECT_EQ(kernels::kAttentionChunk % table.block_multiple, 0) << isa->name;
     EXPECT_EQ(table.block_multiple % table.key_tile, 0) << isa->name;
     for (const kernels::PanelMatmul& kernel : table.matmul) {
       EXPECT_TRUE(kernel.x_form != kernels::XForm::kBf16Parts || table.split != nullptr) << isa->name;

@@ -227,7 +227,7 @@ void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
   for (size_t i = 0; i < parts.size(); ++i) {
     kernels::AttentionPart own = parts[i];
     own.next = &parts[(i + 1) % parts.size()];
-    own.fetched_streams = 1 + static_cast<int>(i % 5);
+    own.fetched_streams = static_cast<int>(i % 6);
     cpu.attention(own);
   }
   EXPECT_TRUE(same_bits(alone, std::vector<float>(p.y, p.y + n_outputs))) << "other bits when fetching ahead";

@@ -31,9 +31,10 @@ constexpr int64_t kTileRows = kMaxTiles * kRows;  // query rows of a part
 constexpr int64_t kMaxHeadDim = 256;
 constexpr int64_t kParts = kF16Parts;
 constexpr int64_t kDepths = kAttentionChunk / kDepth;
-// Positions that a block of the cache has a multiple of, so that as many keys lie side by side.
+// What a block's positions are a multiple of, so that as many keys lie side by side.
 constexpr int64_t kBlockMultiple = 4 * kKeys;
-static_assert(kTileRows <= kMaxQueryRows && kKeyTile == kKeys && kBlockMultiple % kDepth == 0);
+static_assert(kTileRows <= kMaxQueryRows && kKeyTile == kKeys && kBlockMultiple % kDepth == 0 &&
+              kAttentionChunk % kBlockMultiple == 0);
 
 // Weights are at most 1: times this, small ones keep their bits.
 constexpr float kWeightFactor = 16384;
@@ -158,8 +159,8 @@ void zero_sums() {
   }
 }
 
-// Products of the queries with the keys of the chunk's positions begin .. end - 1, from the tile of the cache
-// on that begins there, and maybe of more.
+// Products of the queries with the keys of the chunk's positions begin .. end - 1, where begin is a
+// multiple of kBlockMultiple, and maybe of more.
 void score(Work& w, const Head& head, int64_t chunk, int64_t begin, int64_t end, TileFetcher& fetcher) {
   const int64_t depths = head.head_dim / kDepth;
   const int64_t row_tile = depths * kParts * kTileHalves;

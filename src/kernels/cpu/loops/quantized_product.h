@@ -68,17 +68,20 @@ struct Unpacked {
 // are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
 // 96 rows. Others are unpacked anew for each tile of rows, which an ISA says how many times pay for
 // (docs/decisions/001).
+template <class Format>
+constexpr bool has_nibbles_alone() {
+  if constexpr (requires { Format::kIsNibbles; }) {
+    return Format::kIsNibbles;
+  } else {
+    return false;
+  }
+}
 template <class V, class Format>
 constexpr int64_t rows_in_place() {
   if constexpr (requires { Format::kIsBytes; }) {
     return 95;
-  } else if constexpr (requires {
-                         Format::kIsNibbles;
-                         V::kNibbleRows;
-                       }) {
-    return V::kNibbleRows;
   } else if constexpr (requires { V::kPackedRows; }) {
-    return V::kPackedRows;
+    return has_nibbles_alone<Format>() ? V::kNibbleRows : V::kPackedRows;
   } else {
     return kStreamedRows;
   }

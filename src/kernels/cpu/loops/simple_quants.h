@@ -123,6 +123,7 @@ typename V::I get_codebook(const uint8_t* block, int g, const int8_t (&values)[1
 
 template <class V>
 struct PanelIQ4_NL : PanelQ4_0<V> {  // laid out as Q4_0, with another meaning of the nibbles
+  static constexpr bool kIsNibbles = false;
   static constexpr int kOffset = stored_offset<V>(128);
   static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kIq4Values); }
 };
