@@ -73,7 +73,7 @@ struct CachedTiles {
   }
 };
 
-using Head = CachedHead<V, CachedTiles>;
+using Head = CachedHead<CachedTiles>;
 
 // Both are multiples of tiles.
 const uint16_t* keys_of(const Head& head, int64_t position) {
@@ -331,7 +331,7 @@ void add_next_keys(TileFetcher& fetcher, const Work& w, const AttentionPart& p, 
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(*p.next, rows);
   const int64_t first = p.next->partial == nullptr ? rows[0].begin / kAttentionChunk : p.next->chunk;
-  add_keys(fetcher, cached_head<V, CachedTiles>(*p.next), first * kAttentionChunk,
+  add_keys(fetcher, cached_head<CachedTiles>(*p.next), first * kAttentionChunk,
            seen_of_chunk(rows, n, first * kAttentionChunk));
 }
 
@@ -362,7 +362,7 @@ void attend(const AttentionPart& p) {
   w.rows = rows;
   w.n = query_rows(p, rows);
   w.n_tiles = (w.n + kRows - 1) / kRows;
-  const auto head = cached_head<V, CachedTiles>(p);
+  const auto head = cached_head<CachedTiles>(p);
   for (int64_t r = 0; r < w.n; ++r) to_f16({rows[r].q, a.kv.head_dim, r, 1, {w.queries, w.score_factors}});
   for (int64_t r = 0; r < w.n; ++r) w.score_factors[r] *= a.scale;
   written_for_tiles(w.queries);
@@ -377,7 +377,7 @@ void attention(const AttentionPart& p) {
 
 void kv_append(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
   if (!takes_tiles(p.kv)) return kv_append_rows<V>(p, head_begin, head_end);
-  append_rows<V, CachedTiles>(p, head_begin, head_end);
+  append_rows<CachedTiles>(p, head_begin, head_end);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace inferno::kernels {
 namespace {
 
 // The keys and values of one sequence and KV head.
-template <class V, class Cache>
+template <class Cache>
 struct CachedHead {
   const uint8_t* k;
   const uint8_t* v;
@@ -53,8 +53,8 @@ constexpr int64_t tiles_end(int64_t position) {
   return tiles_begin(position + kKeyTile - 1);
 }
 
-template <class V, class Cache>
-CachedHead<V, Cache> cached_head(const AttentionPart& p) {
+template <class Cache>
+CachedHead<Cache> cached_head(const AttentionPart& p) {
   const AttentionParams& a = p.all;
   return {static_cast<const uint8_t*>(a.kv.k),
           static_cast<const uint8_t*>(a.kv.v),
@@ -65,7 +65,8 @@ CachedHead<V, Cache> cached_head(const AttentionPart& p) {
           p.kv_head};
 }
 
-// Scores of kRows rows against kVectors vectors of positions, those of a tile or of the next ones, too.
+// Scores of kRows rows against kVectors vectors of positions, those of a tile or of several that lie side by
+// side.
 template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
 void score_tiles(const QueryRow* rows, int64_t head_dim, const uint8_t* tiles, typename V::F scale,
                  float* scores, AnyFetcher& fetcher) {
@@ -109,9 +110,8 @@ void score_tiles(const QueryRow* rows, int64_t head_dim, const uint8_t* tiles, t
 // y = y * keep + (values, weighted) * take for kVectors vectors of dimensions from d on, the last one with n
 // lanes.
 template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
-void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cache>& head,
-                const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n,
-                AnyFetcher& fetcher) {
+void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>& head, const float* weights,
+                int64_t chunk, int64_t begin, int64_t end, int64_t d, int64_t n, AnyFetcher& fetcher) {
   using F = typename V::F;
   F sums[kRows][kVectors];
 #pragma GCC unroll 8
@@ -148,7 +148,7 @@ void add_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cach
 
 // For dimensions from d on, as long as there are kVectors vectors of them; returns the next.
 template <class V, class Cache, int kRows, int kVectors, class AnyFetcher>
-int64_t add_all_values(const QueryRow* rows, const Mix* mixes, const CachedHead<V, Cache>& head,
+int64_t add_all_values(const QueryRow* rows, const Mix* mixes, const CachedHead<Cache>& head,
                        const float* weights, int64_t chunk, int64_t begin, int64_t end, int64_t d,
                        AnyFetcher& fetcher) {
   for (; head.head_dim - d >= kVectors * V::kLanes; d += kVectors * V::kLanes) {
@@ -160,9 +160,9 @@ int64_t add_all_values(const QueryRow* rows, const Mix* mixes, const CachedHead<
 
 // What a part reads: first a chunk's keys, then its values, then the next chunk's keys, or those of the part
 // that the thread does next.
-template <class V, class Cache>
+template <class Cache>
 struct WhatIsRead {
-  using Head = CachedHead<V, Cache>;
+  using Head = CachedHead<Cache>;
 
   static void add_keys(TileFetcher& fetcher, const Head& head, int64_t chunk, Seen seen) {
     head.for_pieces(chunk, tiles_begin(seen.begin), tiles_end(seen.end),
@@ -172,7 +172,7 @@ struct WhatIsRead {
     head.for_pieces(chunk, seen.begin, seen.end,
                     [&](int64_t i, int64_t n) { fetcher.add(head.value(chunk + i), n * head.row_bytes); });
   }
-  // Calls fn(head, chunk, seen) with the next keys, if there are any.
+  // Calls fn(head, chunk, seen) with the next keys, if there are any; `seen` may be empty.
   template <class Fn>
   static void with_next_keys(const AttentionPart& p, const QueryRow* rows, int64_t n, const Head& head,
                              int64_t chunk, const Fn& fn) {
@@ -183,7 +183,7 @@ struct WhatIsRead {
     QueryRow next_rows[kMaxQueryRows];
     const int64_t n_next = query_rows(*p.next, next_rows);
     const int64_t first = p.next->partial == nullptr ? next_rows[0].begin / kAttentionChunk : p.next->chunk;
-    fn(cached_head<V, Cache>(*p.next), first * kAttentionChunk,
+    fn(cached_head<Cache>(*p.next), first * kAttentionChunk,
        seen_of_chunk(next_rows, n_next, first * kAttentionChunk));
   }
 };
@@ -196,9 +196,9 @@ inline void hint_first_lines(const uint8_t* at) {
 
 // kFetches: these rows are all of the part, whose keys and values come from memory and are asked for ahead.
 template <class V, class Cache, int kRows, bool kFetches>
-void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cache>& head, int64_t chunk) {
+void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<Cache>& head, int64_t chunk) {
   using TilesFetcher = std::conditional_t<kFetches, TileFetcher, NoTileFetcher>;
-  using Read = WhatIsRead<V, Cache>;
+  using Read = WhatIsRead<Cache>;
   const Seen seen = seen_of_chunk(rows, kRows, chunk);
   const auto [begin, end] = seen;
   if (begin >= end) return;
@@ -252,7 +252,7 @@ void attend_tile(const AttentionPart& p, QueryRow* rows, const CachedHead<V, Cac
 
 // n rows, up to kRows.
 template <class V, class Cache, int kRows, bool kFetches>
-void attend_rest(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
+void attend_rest(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<Cache>& head,
                  int64_t chunk) {
   if constexpr (kRows > 0) {
     if (n == kRows) return attend_tile<V, Cache, kRows, kFetches>(p, rows, head, chunk);
@@ -261,7 +261,7 @@ void attend_rest(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
 }
 
 template <class V, class Cache>
-void attend_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
+void attend_chunk(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<Cache>& head,
                   int64_t chunk) {
   if (p.fetched_streams != 0 && n <= V::kScoreRows)
     return attend_rest<V, Cache, V::kScoreRows, true>(p, rows, n, head, chunk);
@@ -311,7 +311,7 @@ void unpack_keys(const uint8_t* k, int64_t head_dim, float* to) {
 
 // Of the values of positions begin .. end - 1 of the chunk, kWideDims dimensions from d on.
 template <class V, class Cache>
-void unpack_values(const CachedHead<V, Cache>& head, int64_t chunk, int64_t begin, int64_t end, int64_t d,
+void unpack_values(const CachedHead<Cache>& head, int64_t chunk, int64_t begin, int64_t end, int64_t d,
                    float* to) {
   head.for_pieces(chunk, begin, end, [&](int64_t first, int64_t n) {
     const uint8_t* value = head.value(chunk + first);
@@ -369,7 +369,7 @@ void score_positions(const QueryRow* rows, int64_t head_dim, const float* keys, 
 
 // n rows, a multiple of kScoreRows.
 template <class V, class Cache>
-void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<V, Cache>& head,
+void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<Cache>& head,
                  int64_t chunk, WideWork<V>& w) {
   constexpr int64_t kRows = V::kScoreRows;
   const int64_t head_dim = head.head_dim;
@@ -429,7 +429,7 @@ template <class V, class Cache>
 void attend(const AttentionPart& p) {
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
-  const auto head = cached_head<V, Cache>(p);
+  const auto head = cached_head<Cache>(p);
   if constexpr (Cache::kUnpackFrom != 0) {
     if (n >= Cache::kUnpackFrom * V::kScoreRows && head.head_dim % kWideDims<V> == 0 &&
         head.head_dim <= kMaxWideHeadDim) {

@@ -15,6 +15,9 @@ constexpr int64_t kKeyTile = 16;
 template <class V>
 constexpr int kTileVectors = static_cast<int>(kKeyTile / V::kLanes);
 
+// From so many keys on they are transposed in registers, where an ISA can.
+constexpr int64_t kTransposedKeys = 4;
+
 // kUnpackFrom: from so many times kScoreRows query rows on, a tile that is brought into float32 once for all
 // of them beats one that is converted for each kScoreRows; 0 = never.
 template <class V>
@@ -71,22 +74,22 @@ struct PlainCache {
     }
   }
 
-  // To a position of a block of values; keys: n_keys, `stride` elements apart, to positions
-  // in order from `position` on.
+  // To a position of a block of values; keys: n_keys, `stride` elements apart, to positions of a tile in
+  // order from `position` on.
   static void append_keys(const float* k, int64_t stride, int64_t n_keys, int64_t head_dim, uint8_t* tile,
                           int64_t position) {
     Stored* keys = reinterpret_cast<Stored*>(tile) + position;
     for (int64_t d = 0; d < head_dim; d += V::kLanes) {
       const int64_t n = head_dim - d < V::kLanes ? head_dim - d : V::kLanes;
       if constexpr (requires(F(&x)[V::kLanes]) { V::transpose(x); }) {
-        if (n_keys == V::kLanes && n == V::kLanes) {
+        if (n_keys >= kTransposedKeys && n == V::kLanes) {
           F dims[V::kLanes];
 #pragma GCC unroll 16
-          for (int64_t j = 0; j < V::kLanes; ++j) dims[j] = V::load(k + j * stride + d);
+          for (int64_t j = 0; j < V::kLanes; ++j)
+            dims[j] = j < n_keys ? V::load(k + j * stride + d) : V::zero();
           V::transpose(dims);
 #pragma GCC unroll 16
-          for (int64_t i = 0; i < V::kLanes; ++i)
-            Element::store(keys + (d + i) * kKeyTile, dims[i], V::kLanes);
+          for (int64_t i = 0; i < V::kLanes; ++i) Element::store(keys + (d + i) * kKeyTile, dims[i], n_keys);
           continue;
         }
       }
@@ -107,7 +110,6 @@ struct PlainCache {
 };
 
 // 32 dimensions of a tile of keys in Q8_0; the tile has head_dim / 32 of them.
-template <class V>
 struct KeyTileQ8_0 {
   uint16_t d[kKeyTile];  // scales, in F16
   int8_t qs[kBlock32][kKeyTile];
@@ -120,7 +122,7 @@ struct Q8_0Cache {
   using I = typename V::I;
   static constexpr int64_t kUnpackFrom = 2;
   static constexpr int64_t kBlockDims = kBlock32;
-  using KeyTile = KeyTileQ8_0<V>;
+  using KeyTile = KeyTileQ8_0;
   static constexpr int64_t kKeyBlockBytes = sizeof(KeyTile);
   static_assert(kKeyBlockBytes == kKeyTile * sizeof(BlockQ8_0));
   static constexpr int kVectorsPerBlock = kBlock32 / static_cast<int>(V::kLanes);
@@ -207,7 +209,7 @@ inline void with_cache(DType dtype, const Fn& fn) {
   }
 }
 
-template <class V, class Cache>
+template <class Cache>
 void append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
   const KvLayerView& kv = p.kv;
   const int64_t bytes = Cache::row_bytes(kv.head_dim);
@@ -235,7 +237,7 @@ void append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) 
 
 template <class V>
 void kv_append_rows(const KvAppendParams& p, int64_t head_begin, int64_t head_end) {
-  with_cache<V>(p.kv.dtype, [&](auto cache) { append_rows<V, decltype(cache)>(p, head_begin, head_end); });
+  with_cache<V>(p.kv.dtype, [&](auto cache) { append_rows<decltype(cache)>(p, head_begin, head_end); });
 }
 
 }  // namespace
