@@ -10,10 +10,10 @@
 
 namespace inferno::tokenizer {
 
-// The parts of a merge and what they come to.
 struct SpelledMerge {
   std::string_view left, right;
-  std::string product;
+
+  std::string product() const { return std::string(left).append(right); }
 };
 
 namespace {
@@ -39,7 +39,6 @@ Status spell(const gguf::File& file, uint64_t index, std::string_view merge, Spe
   }
   spelled.left = merge.substr(0, space);
   spelled.right = merge.substr(space + 1);
-  spelled.product.assign(spelled.left).append(spelled.right);
   return {};
 }
 
@@ -51,6 +50,36 @@ Error not_a_token(const gguf::File& file, uint64_t index, const char* role, cons
                   std::string_view token) {
   return invalid_element(file, kMergesKey, index, "\"{}\": its {} \"{}\" is not in tokenizer.ggml.tokens",
                          text(merge), role, escaped(token));
+}
+
+bool is_product(std::string_view spelling, const SpelledMerge& merge) {
+  return spelling.size() == merge.left.size() + merge.right.size() && spelling.starts_with(merge.left) &&
+         spelling.ends_with(merge.right);
+}
+
+// The ids of the products of up to kBatch merges, -1 where there is no such token. Most vocabularies list
+// products in the order of their merges, so that the token behind the one before, `expected`, is likely to be
+// it, and no look-up is needed.
+void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> merges, int32_t& expected,
+                   std::span<int32_t> ids) {
+  std::array<std::string, kBatch> products;  // of those that come elsewhere
+  std::array<std::string_view, kBatch> spellings;
+  std::array<size_t, kBatch> places;
+  std::array<int32_t, kBatch> found;
+  size_t n = 0;
+  for (size_t i = 0; i < merges.size(); ++i) {
+    if (!vocabulary.has_duplicates() && vocabulary.valid(expected) &&
+        is_product(vocabulary.spelling(expected), merges[i])) {
+      ids[i] = expected++;
+    } else {
+      spellings[n] = products[n] = merges[i].product();
+      places[n++] = i;
+    }
+  }
+  if (n == 0) return;
+  vocabulary.find_together(std::span(spellings).first(n), found);
+  for (size_t i = 0; i < n; ++i) ids[places[i]] = found[i];
+  expected = ids[merges.size() - 1] + 1;
 }
 
 }  // namespace
@@ -66,9 +95,10 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
   std::array<SpelledMerge, kBatch> batch;
   size_t n = 0;
   size_t bytes = 0;
-  uint32_t rank = 0;  // of the batch's first
+  uint32_t rank = 0;    // of the batch's first
+  int32_t product = 0;  // where its product is likely to be
   const auto insert_batch = [&]() -> Status {
-    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n)));
+    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n), product));
     rank += static_cast<uint32_t>(n);
     n = bytes = 0;
     return {};
@@ -86,7 +116,7 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
 }
 
 Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
-                                   std::span<const SpelledMerge> merges) {
+                                   std::span<const SpelledMerge> merges, int32_t& expected_product) {
   const size_t n = merges.size();
   std::array<std::string_view, kBatch> spellings;
   std::array<int32_t, kBatch> left;
@@ -98,14 +128,14 @@ Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& voc
   };
   find([](const SpelledMerge& s) { return s.left; }, left);
   find([](const SpelledMerge& s) { return s.right; }, right);
-  find([](const SpelledMerge& s) { return std::string_view(s.product); }, product);
+  find_products(vocabulary, merges, expected_product, product);
   for (size_t i = 0; i < n; ++i) __builtin_prefetch(&slots_[first_slot(pair_of(left[i], right[i]))], 1);
   for (size_t i = 0; i < n; ++i) {
     const auto index = rank + static_cast<uint32_t>(i);
     const SpelledMerge& s = merges[i];
     if (left[i] < 0) return not_a_token(file, index, "left part", s, s.left);
     if (right[i] < 0) return not_a_token(file, index, "right part", s, s.right);
-    if (product[i] < 0) return not_a_token(file, index, "product", s, s.product);
+    if (product[i] < 0) return not_a_token(file, index, "product", s, s.product());
     if (!insert(left[i], right[i], {index, product[i]})) {
       return invalid_element(file, kMergesKey, index, "\"{}\" stands there twice", text(s));
     }

@@ -110,7 +110,11 @@ void Vocabulary::build_index() {
       if (token.empty()) continue;
       size_t slot = first[static_cast<size_t>(id - begin)];
       while (slots_[slot] >= 0 && spelling(slots_[slot]) != token) slot = (slot + 1) & mask;
-      if (slots_[slot] < 0) slots_[slot] = id;
+      if (slots_[slot] < 0) {
+        slots_[slot] = id;
+      } else {
+        has_duplicates_ = true;
+      }
     }
   }
 }

@@ -38,6 +38,8 @@ class Vocabulary {
   TokenType type(int32_t id) const { return types_[static_cast<size_t>(id)]; }
   // The token as the file spells it ("Ġthe", "▁the", "<0x0A>").
   std::string_view spelling(int32_t id) const;
+  // Whether several tokens have the same spelling.
+  bool has_duplicates() const { return has_duplicates_; }
   // The first token of that spelling, whatever its type.
   std::optional<int32_t> find(std::string_view spelling) const;
   // The same of up to kFoundTogether spellings, -1 where there is no such token. In a table larger than the
@@ -59,6 +61,7 @@ class Vocabulary {
   std::vector<size_t> begins_;  // of each token in arena_, and the end
   std::vector<TokenType> types_;
   std::vector<int32_t> slots_;  // id or -1; a power of two
+  bool has_duplicates_ = false;
 };
 
 // An error about one metadata key: "FILE: KEY at byte OFFSET: …".

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/refusal.h"
 #include "support/tiny_vocabulary.h"
 
@@ -51,6 +53,31 @@ TEST(MergeTable, MoreThanAreLookedUpTogether) {
     EXPECT_EQ(found.rank, i);
     EXPECT_EQ(found.id, v.id({merge[0], merge[2]}));
   }
+}
+
+TEST(MergeTable, ProductsAreFoundWhereverTheyStand) {
+  TinyVocabulary v = vocabulary_of_pairs(14);
+  for (size_t i = 0; i + 3 < v.merges.size(); i += 7) std::swap(v.merges[i], v.merges[i + 3]);
+  std::reverse(v.merges.begin() + 60, v.merges.begin() + 140);
+  const auto merges = load(v);
+  ASSERT_TRUE(merges) << merges.error().message;
+  for (uint32_t i = 0; i < v.merges.size(); ++i) {
+    const std::string& merge = v.merges[i];
+    const Merge found = merges->find(v.id(merge.substr(0, 1)), v.id(merge.substr(2)));
+    EXPECT_EQ(found.rank, i);
+    EXPECT_EQ(found.id, v.id({merge[0], merge[2]}));
+  }
+}
+
+TEST(MergeTable, OfProductsWithTheSameSpellingTheFirst) {
+  TinyVocabulary v = vocabulary_of_pairs(3);
+  v.add("CCA");
+  const int32_t second = v.add("AB");  // where the product after this one's would be
+  v.merges = {"CC A", "A B"};
+  const auto merges = load(v);
+  ASSERT_TRUE(merges) << merges.error().message;
+  ASSERT_NE(v.id("AB"), second);
+  EXPECT_EQ(merges->find(v.id("A"), v.id("B")).id, v.id("AB"));
 }
 
 constexpr const char* kMerges = "tokenizer.ggml.merges";
