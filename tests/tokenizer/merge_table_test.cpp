@@ -70,10 +70,12 @@ TEST(MergeTable, ProductsAreFoundWhereverTheyStand) {
 }
 
 TEST(MergeTable, OfProductsWithTheSameSpellingTheFirst) {
-  TinyVocabulary v = vocabulary_of_pairs(3);
-  v.add("CCA");
-  const int32_t second = v.add("AB");  // where the product after this one's would be
-  v.merges = {"CC A", "A B"};
+  TinyVocabulary v = vocabulary_of_pairs(8);
+  ASSERT_EQ(v.merges.size(), Vocabulary::kFoundTogether);
+  const int32_t second = v.add("AB");  // where the product after the last of these would be
+  v.add("HHA");
+  v.merges[1] = "HH A";
+  v.merges.push_back("A B");
   const auto merges = load(v);
   ASSERT_TRUE(merges) << merges.error().message;
   ASSERT_NE(v.id("AB"), second);
