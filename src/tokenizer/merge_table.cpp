@@ -58,19 +58,23 @@ bool is_product(std::string_view spelling, const SpelledMerge& merge) {
 }
 
 // The ids of the products of up to kBatch merges, -1 where there is no such token. Most vocabularies list
-// products in the order of their merges, so that the token behind the one before, `expected`, is likely to be
-// it, and no look-up is needed.
-void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> merges, int32_t& expected,
+// products in the order of their merges, several of which may have the same one, so that `last`, the product
+// of the merge before, or the token behind it is likely to be it, and no look-up is needed.
+void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> merges, int32_t& last,
                    std::span<int32_t> ids) {
+  const auto is_product_at = [&](int32_t id, const SpelledMerge& merge) {
+    return !vocabulary.has_duplicates() && vocabulary.valid(id) && is_product(vocabulary.spelling(id), merge);
+  };
   std::array<std::string, kBatch> products;  // of those that come elsewhere
   std::array<std::string_view, kBatch> spellings;
   std::array<size_t, kBatch> places;
   std::array<int32_t, kBatch> found;
   size_t n = 0;
   for (size_t i = 0; i < merges.size(); ++i) {
-    if (!vocabulary.has_duplicates() && vocabulary.valid(expected) &&
-        is_product(vocabulary.spelling(expected), merges[i])) {
-      ids[i] = expected++;
+    if (is_product_at(last + 1, merges[i])) {
+      ids[i] = ++last;
+    } else if (is_product_at(last, merges[i])) {
+      ids[i] = last;
     } else {
       spellings[n] = products[n] = merges[i].product();
       places[n++] = i;
@@ -79,7 +83,7 @@ void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> m
   if (n == 0) return;
   vocabulary.find_together(std::span(spellings).first(n), found);
   for (size_t i = 0; i < n; ++i) ids[places[i]] = found[i];
-  expected = ids[merges.size() - 1] + 1;
+  last = ids[merges.size() - 1];
 }
 
 }  // namespace
@@ -95,10 +99,10 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
   std::array<SpelledMerge, kBatch> batch;
   size_t n = 0;
   size_t bytes = 0;
-  uint32_t rank = 0;    // of the batch's first
-  int32_t product = 0;  // where its product is likely to be
+  uint32_t rank = 0;          // of the batch's first
+  int32_t last_product = -1;  // of the batch before
   const auto insert_batch = [&]() -> Status {
-    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n), product));
+    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n), last_product));
     rank += static_cast<uint32_t>(n);
     n = bytes = 0;
     return {};
@@ -116,7 +120,7 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
 }
 
 Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
-                                   std::span<const SpelledMerge> merges, int32_t& expected_product) {
+                                   std::span<const SpelledMerge> merges, int32_t& last_product) {
   const size_t n = merges.size();
   std::array<std::string_view, kBatch> spellings;
   std::array<int32_t, kBatch> left;
@@ -128,7 +132,7 @@ Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& voc
   };
   find([](const SpelledMerge& s) { return s.left; }, left);
   find([](const SpelledMerge& s) { return s.right; }, right);
-  find_products(vocabulary, merges, expected_product, product);
+  find_products(vocabulary, merges, last_product, product);
   for (size_t i = 0; i < n; ++i) __builtin_prefetch(&slots_[first_slot(pair_of(left[i], right[i]))], 1);
   for (size_t i = 0; i < n; ++i) {
     const auto index = rank + static_cast<uint32_t>(i);

@@ -30,10 +30,10 @@ class MergeTable {
     Merge merge;
   };
   explicit MergeTable(size_t n_merges);
-  // As many as the vocabulary finds together, the first of which has this rank and is likely to have this
-  // product; then so is the next one's.
+  // As many as the vocabulary finds together, the first of which has this rank and comes after a merge with
+  // this product; then it is the last one's.
   Status insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
-                         std::span<const SpelledMerge> merges, int32_t& expected_product);
+                         std::span<const SpelledMerge> merges, int32_t& last_product);
   bool insert(int32_t left, int32_t right, Merge merge);
   size_t first_slot(uint64_t pair) const;
 
