@@ -107,7 +107,7 @@ void measure(benchmark::State& state, Arena& arena, const backend::BatchView& ba
   const metrics::Cost& cost = backend.counters();
   state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.counters["FLOP/s"] = benchmark::Counter(static_cast<double>(cost.flops), benchmark::Counter::kIsRate);
-  const bench::Limits limits = limits_now(backend, std::string(name(reads.dtype)));
+  const bench::Limits limits = limits_now(backend, std::string(name(reads.dtype)), kCopiesBytes);
   set_share_of_ceiling(state, cost, seconds.count(), limits, reads.operands);
 }
 

@@ -25,22 +25,26 @@ inline const Result<backend::Ceilings>& ceilings_of(const std::string& backend_n
       .first->second;
 }
 
-// What holds for a backend and weights of a type: measured right now, or a second or two ago, since virtual
-// machines change from second to second; what cannot be measured so quickly is that of the first call.
-inline bench::Limits limits_now(backend::Backend& backend, const std::string& dtype) {
+// Of operands that lie in memory: what all copies have together (copies_beyond_caches).
+constexpr uint64_t kCopiesBytes = uint64_t{256} << 20;
+
+// What holds for a backend, weights of a type and memory of which pass_bytes are read in a pass: measured
+// right now, or a second or two ago, since virtual machines change from second to second; what cannot be
+// measured so quickly is that of the first call.
+inline bench::Limits limits_now(backend::Backend& backend, const std::string& dtype, uint64_t pass_bytes) {
   using Clock = std::chrono::steady_clock;
   struct Measured {
     Clock::time_point at;
     bench::Trial beside;
   };
-  static std::map<std::string, Measured> latest;
+  static std::map<std::pair<std::string, uint64_t>, Measured> latest;
   const backend::DeviceInfo info = backend.info();
   const Result<backend::Ceilings>& ceilings = ceilings_of(info.backend);
   if (!ceilings) return {};
-  Measured& measured = latest[info.backend + " " + dtype];
+  Measured& measured = latest[{info.backend + " " + dtype, pass_bytes}];
   if (!measured.beside.ceilings || Clock::now() - measured.at > std::chrono::seconds(2)) {
     measured.beside.ceilings.reset();
-    if (const auto now = backend.measure_ceilings_now(bench::arithmetics(dtype), {}))
+    if (const auto now = backend.measure_ceilings_now(bench::arithmetics(dtype), pass_bytes, {}))
       measured.beside.ceilings = *now;
     measured.at = Clock::now();
   }
@@ -57,7 +61,7 @@ struct Copies {
   Operands operands = Operands::kInCaches;
 };
 inline Copies copies_beyond_caches(size_t bytes) {
-  const auto total = backend::read_buffer_bytes(cpu_topology().l3_bytes, available_memory());
+  const auto total = backend::read_buffer_bytes(kCopiesBytes, cpu_topology().l3_bytes, available_memory());
   if (!total) return {};
   return {(static_cast<size_t>(*total) + bytes - 1) / bytes, Operands::kInMemory};
 }

@@ -75,7 +75,8 @@ void decode(benchmark::State& state, const WeightType& type, int32_t n_seqs, int
   state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.counters["tok/s"] =
       benchmark::Counter(static_cast<double>(n_seqs * state.iterations()), benchmark::Counter::kIsRate);
-  const bench::Limits limits = bench_support::limits_now(backend, std::string(name(type.dtype)));
+  const uint64_t pass_bytes = cost.bytes() / static_cast<uint64_t>(state.iterations());
+  const bench::Limits limits = bench_support::limits_now(backend, std::string(name(type.dtype)), pass_bytes);
   set_share_of_ceiling(state, cost, seconds.count(), limits, bench_support::Operands::kInMemory);
 }
 

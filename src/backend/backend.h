@@ -98,13 +98,13 @@ class Backend {
   // A block of a KV cache holds a multiple of as many positions; their layout in it is the backend's own.
   virtual int64_t kv_block_multiple() const { return 1; }
 
-  // Takes about a second, during which nothing else should run, where no earlier run since the machine's
+  // Takes some seconds, during which nothing else should run, where no earlier run since the machine's
   // start has left the figures (backend/ceilings.h). kCancelled soon after `cancelled` says so.
   virtual Result<Ceilings> measure_ceilings(const CancelFn& cancelled) = 0;
-  // Those of this backend's threads and of the fastest of these arithmetics ("int8"), measured now, in some
-  // tenths of a second.
+  // Those of this backend's threads, of the fastest of these arithmetics ("int8") and of memory of which
+  // pass_bytes are read in each pass, measured now, in a second or less.
   virtual Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics,
-                                                   const CancelFn& cancelled) = 0;
+                                                   uint64_t pass_bytes, const CancelFn& cancelled) = 0;
 
   // A forward pass: begin_forward gives the batch as the device sees it; between the two, primitives and
   // steps run in order, possibly asynchronously; errors surface in end_forward.

@@ -26,7 +26,11 @@ using Cpus = std::span<const unsigned>;
 using kernels::PeakLoop;
 
 constexpr std::chrono::microseconds kWindow{300};
-constexpr uint64_t kReadBytes = uint64_t{256} << 20;
+constexpr uint64_t kLeastReadBytes = uint64_t{256} << 20;
+constexpr uint64_t kMostReadBytes = uint64_t{1} << 30;
+// A window reads all that is read again and again, as a token does: short ones would tell of their luckiest
+// moment, and of what a cache kept.
+constexpr WindowCount kReadWindows = {.least = 8, .most = 24};
 // How far ahead of the reading is asked for: what is best is a matter of the processor's prefetchers. An odd
 // number of lines, a page, or nothing, but two streams side by side (CpuKernels::read_all).
 constexpr int64_t kReadAhead[] = {1088, 4096, 0};
@@ -34,17 +38,15 @@ constexpr int64_t kReadAhead[] = {1088, 4096, 0};
 // Memory for the read loop: a part per thread, first touched by it.
 class ReadMemory {
  public:
-  // What one thread reads in a window.
-  static constexpr size_t kSlice = size_t{8} << 20;
-
   // At least `bytes`.
   static Result<ReadMemory> make(Cpus cpus, uint64_t bytes) {
-    const uint64_t slices = (bytes + kSlice - 1) / kSlice;
-    const uint64_t part = (slices + cpus.size() - 1) / cpus.size() * kSlice;
+    constexpr size_t kHugePage = size_t{2} << 20;
+    const uint64_t pages = (bytes + kHugePage - 1) / kHugePage;
 
     ReadMemory memory;
-    const auto total = static_cast<size_t>(part * cpus.size());
-    constexpr size_t kHugePage = size_t{2} << 20;
+    memory.part_ = static_cast<size_t>((pages + cpus.size() - 1) / cpus.size() * kHugePage);
+    memory.n_parts_ = cpus.size();
+    const size_t total = memory.part_ * memory.n_parts_;
     memory.data_.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, total)));
     if (!memory.data_) {
       return make_error(ErrorCode::kResource,
@@ -52,20 +54,19 @@ class ReadMemory {
                         human_bytes(total));
     }
     ::madvise(memory.data_.get(), total, MADV_HUGEPAGE);  // advice: smaller pages only cost some percent
-    memory.slices_per_part_ = static_cast<size_t>(part / kSlice);
-    memory.n_parts_ = cpus.size();
-    TRY(run_together(
-        cpus, [&](size_t i) { std::memset(memory.data_.get() + i * part, 1, static_cast<size_t>(part)); }));
+    TRY(run_together(cpus,
+                     [&](size_t i) { std::memset(memory.data_.get() + i * memory.part_, 1, memory.part_); }));
     return memory;
   }
 
+  // What one thread reads in a window.
+  size_t part_bytes() const { return part_; }
   // Thread i of n goes through the parts i, i + n, i + 2n … and begins again: its own part first, and in all
   // the threads read everything before anything twice.
-  const std::byte* slice(size_t thread, size_t n_threads, int window) const {
+  const std::byte* part(size_t thread, size_t n_threads, int window) const {
     const size_t n_own = (n_parts_ - thread + n_threads - 1) / n_threads;
-    const size_t i = static_cast<size_t>(window) % (n_own * slices_per_part_);
-    const size_t part = thread + i / slices_per_part_ * n_threads;
-    return data_.get() + (part * slices_per_part_ + i % slices_per_part_) * kSlice;
+    const size_t i = static_cast<size_t>(window) % n_own;
+    return data_.get() + (thread + i * n_threads) * part_;
   }
 
  private:
@@ -73,7 +74,7 @@ class ReadMemory {
     void operator()(std::byte* data) const { std::free(data); }
   };
   std::unique_ptr<std::byte, Free> data_;
-  size_t slices_per_part_ = 0;
+  size_t part_ = 0;  // bytes
   size_t n_parts_ = 0;
 };
 
@@ -97,8 +98,9 @@ struct Rate {
 };
 
 // Of an amount in each window; notes how steady the windows were.
-Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work& work) {
-  TRY_ASSIGN(const Windows windows, time_windows(cpus, work));
+Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work& work,
+                       WindowCount count = {}) {
+  TRY_ASSIGN(const Windows windows, time_windows(cpus, work, count));
   ceilings.steadiness = std::min(ceilings.steadiness, windows.shortest / windows.median);
   return Rate{amount / windows.shortest, amount / windows.median};
 }
@@ -106,14 +108,15 @@ Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work&
 // GB/s of n threads, by the way of reading that is the fastest here.
 Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
                           Ceilings& ceilings) {
-  const double gigabytes = 1e-9 * static_cast<double>(n * ReadMemory::kSlice);
+  const double gigabytes = 1e-9 * static_cast<double>(n * memory.part_bytes());
   Rate fastest;
   double steadiness = 1;
   for (const int64_t ahead : kReadAhead) {
     Ceilings own;  // notes how steady this way's windows were
-    TRY_ASSIGN(const Rate read, time_rate(own, cpus.first(n), gigabytes, [&](size_t thread, int window) {
-                 kernels.read_all(memory.slice(thread, n, window), ReadMemory::kSlice, ahead);
-               }));
+    const Work read_part = [&](size_t thread, int window) {
+      kernels.read_all(memory.part(thread, n, window), memory.part_bytes(), ahead);
+    };
+    TRY_ASSIGN(const Rate read, time_rate(own, cpus.first(n), gigabytes, read_part, kReadWindows));
     if (read.best <= fastest.best) continue;
     fastest = read;
     steadiness = own.steadiness;
@@ -126,7 +129,7 @@ Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, C
 Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, const CancelFn& cancelled,
                      Ceilings& ceilings) {
   std::vector<double>& gb_per_s = ceilings.read_gb_per_s;
-  const auto bytes = read_buffer_bytes(l3_bytes, available_memory());
+  const auto bytes = read_buffer_bytes(kMostReadBytes, l3_bytes, available_memory());
   if (!bytes) return {};
   TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
   for (size_t n = 1; n <= cpus.size(); ++n) {
@@ -234,12 +237,14 @@ Result<bool> wants_fresh_ceilings() {
 }
 
 uint64_t uncached_bytes(uint64_t l3_bytes) {
-  return l3_bytes > 0 ? 2 * l3_bytes : kReadBytes;
+  return l3_bytes > 0 ? 2 * l3_bytes : kLeastReadBytes;
 }
 
-std::optional<uint64_t> read_buffer_bytes(uint64_t l3_bytes, std::optional<uint64_t> available) {
+std::optional<uint64_t> read_buffer_bytes(uint64_t pass_bytes, uint64_t l3_bytes,
+                                          std::optional<uint64_t> available) {
   const uint64_t least = uncached_bytes(l3_bytes);
-  const uint64_t bytes = std::min(std::max(kReadBytes, least), available.value_or(UINT64_MAX) / 4);
+  const uint64_t wanted = std::clamp(pass_bytes, kLeastReadBytes, kMostReadBytes);
+  const uint64_t bytes = std::min(std::max(wanted, least), available.value_or(UINT64_MAX) / 4);
   return bytes >= least ? std::optional(bytes) : std::nullopt;
 }
 
@@ -271,7 +276,8 @@ bool has_cached_cpu_ceilings() {
   return chosen && path && load_ceilings(*path, key_of(isas_to_measure(**chosen), cpu_topology()));
 }
 
-Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics, unsigned threads,
+Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> arithmetics,
+                                             uint64_t pass_bytes, unsigned threads,
                                              const CancelFn& cancelled) {
   TRY_ASSIGN(const CpuIsa* chosen, chosen_isa());
   const CpuTopology topology = cpu_topology();
@@ -294,7 +300,7 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
       now.arithmetic = arithmetic;
     }
   }
-  if (const auto bytes = read_buffer_bytes(topology.l3_bytes, available_memory())) {
+  if (const auto bytes = read_buffer_bytes(pass_bytes, topology.l3_bytes, available_memory())) {
     TRY(unless_cancelled(cancelled));
     TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
     TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, cpus.size(), ignored));

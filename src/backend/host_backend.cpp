@@ -34,8 +34,8 @@ Result<Ceilings> HostBackend::measure_ceilings(const CancelFn& cancelled) {
 }
 
 Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::string_view> arithmetics,
-                                                      const CancelFn& cancelled) {
-  return measure_cpu_ceilings_now(arithmetics, info().threads, cancelled);
+                                                      uint64_t pass_bytes, const CancelFn& cancelled) {
+  return measure_cpu_ceilings_now(arithmetics, pass_bytes, info().threads, cancelled);
 }
 
 Result<Weight> HostBackend::load_vector(const Tensor& tensor) {

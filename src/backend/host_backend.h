@@ -13,7 +13,7 @@ class HostBackend : public Backend {
   Status download(void* host, const void* device, size_t bytes) override;
   // Of all CPUs that this process may use, however many threads the backend uses.
   Result<Ceilings> measure_ceilings(const CancelFn& cancelled) override;
-  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics,
+  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics, uint64_t pass_bytes,
                                            const CancelFn& cancelled) override;
 
  protected:

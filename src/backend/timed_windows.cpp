@@ -15,8 +15,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kMinWindows = 30;  // a core takes some milliseconds to its full clock
-constexpr size_t kMaxWindows = 200;
 constexpr size_t kWitnesses = 3;
 constexpr double kAgreement = 1.01;
 
@@ -55,11 +53,11 @@ class SpinBarrier {
   std::atomic<unsigned> phase_{0};
 };
 
-bool is_settled(const std::vector<double>& windows) {
-  if (windows.size() < kMinWindows) return false;
+bool is_settled(const std::vector<double>& windows, WindowCount count) {
+  if (windows.size() < count.least) return false;
   const double shortest = *std::min_element(windows.begin(), windows.end());
   const auto agrees = [&](double seconds) { return seconds <= shortest * kAgreement; };
-  return windows.size() >= kMaxWindows ||
+  return windows.size() >= count.most ||
          std::count_if(windows.begin(), windows.end(), agrees) >= static_cast<std::ptrdiff_t>(kWitnesses);
 }
 
@@ -89,7 +87,7 @@ Status run_together(std::span<const unsigned> cpus, const std::function<void(siz
   return status;
 }
 
-Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work) {
+Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work, WindowCount count) {
   SpinBarrier barrier(cpus.size());
   std::vector<Clock::time_point> starts(cpus.size());
   std::vector<Clock::time_point> ends(cpus.size());
@@ -108,7 +106,7 @@ Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work) {
       const std::chrono::duration<double> took =
           *std::max_element(ends.begin(), ends.end()) - *std::min_element(starts.begin(), starts.end());
       windows.push_back(took.count());
-      settled = is_settled(windows);
+      settled = is_settled(windows, count);
     }
   }));
   std::sort(windows.begin(), windows.end());

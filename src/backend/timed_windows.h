@@ -19,9 +19,13 @@ struct Windows {
   double shortest = 0, median = 0;
 };
 
+struct WindowCount {
+  size_t least = 30, most = 200;  // a core takes some milliseconds to its full clock
+};
+
 // Runs work(i, window) on all of them at once, window 0, 1, …. There are more windows until three have come
-// within 1 % of the shortest, up to a limit.
+// within 1 % of the shortest, as many as `count` allows.
 using Work = std::function<void(size_t thread, int window)>;
-Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work);
+Result<Windows> time_windows(std::span<const unsigned> cpus, const Work& work, WindowCount count = {});
 
 }  // namespace inferno::backend

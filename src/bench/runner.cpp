@@ -228,7 +228,8 @@ Runner::Runner(const model::LoadedModel& loaded, RunOptions options, OnProgress 
       on_progress_(std::move(on_progress)),
       cancelled_(cancelled),
       clock_(clock),
-      pace_(options_.use_kv_cache) {}
+      pace_(options_.use_kv_cache),
+      pass_bytes_(loaded.model->weights().bytes()) {}
 
 double Runner::elapsed() const {
   return std::chrono::duration<double>(clock_.now() - begin_).count();
@@ -343,7 +344,8 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(const Row& row, ConfigR
   const double begin = elapsed();
   backend::Backend& backend = loaded_.model->backend();
   const std::vector<std::string_view> of = arithmetics(name(main_weight_type(loaded_.model->file())));
-  const Result<backend::CeilingsNow> now = backend.measure_ceilings_now(of, cancel_by(cancelled_));
+  const Result<backend::CeilingsNow> now =
+      backend.measure_ceilings_now(of, pass_bytes_, cancel_by(cancelled_));
   peak_is_ours_ = reset_peak_resident_memory();
   ceilings_s_ = elapsed() - begin;
   row_ceilings_s_ += ceilings_s_;
@@ -504,6 +506,7 @@ Result<std::optional<Trial>> Runner::run_once(engine::Engine& engine, const Row&
   if (is_cancelled() || outcome.generated->ids.empty()) return std::optional<Trial>();
   Trial trial = to_trial(*outcome.generated);
   trial.prompt_parts = profile.parts();
+  if (!trial.steps.empty()) pass_bytes_ = trial.decode_cost.bytes() / trial.steps.size();
   return std::optional<Trial>(std::move(trial));
 }
 

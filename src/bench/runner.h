@@ -125,6 +125,7 @@ class Runner {
   int row_n_ceilings_ = 0;
   bool peak_is_ours_ = true;  // whether the peak of memory is that of runs and nothing else
   bool is_settled_ = false;
+  uint64_t pass_bytes_;  // that a token's pass reads, as the last run had it; of all weights before
 };
 
 // What a cache holds of `tokens` positions, every layer at full length, as the seed's log counts it:

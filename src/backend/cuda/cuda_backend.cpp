@@ -62,7 +62,8 @@ class CudaBackend final : public Backend {
     return ceilings;
   }
 
-  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>, const CancelFn&) override {
+  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>, uint64_t,
+                                           const CancelFn&) override {
     TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
     CeilingsNow now;
     now.read_gb_per_s = read.best_gb_per_s;

@@ -261,7 +261,8 @@ std::string notes(std::span<const Column> columns) {
   if (typical) {
     notes +=
         "- In brackets: the share of the machine's median speed beside each trial, which is measured in some "
-        "tens of short windows; the first number is of the best of them. The second may pass 100.\n";
+        "tens of windows (of memory: each reads as much as a token does); the first number is of the best of "
+        "them. The second may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";
