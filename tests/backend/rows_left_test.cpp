@@ -23,7 +23,7 @@ TEST(RowsLeft, GoesOnWithAPartWhenItsLastRowIsMade) {
 
 TEST(RowsLeft, CountsMatricesWithDifferentlyManyRowsOfAPart) {
   RowsLeft left;
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < 3; ++round) {
     left.begin(2, 8 + 4);
     std::vector<int64_t> whole;
     const auto note = [&](int64_t part) { whole.push_back(part); };
@@ -33,6 +33,36 @@ TEST(RowsLeft, CountsMatricesWithDifferentlyManyRowsOfAPart) {
     EXPECT_EQ(whole, (std::vector<int64_t>{1}));
     left.made(0, 2, 4, note);
     EXPECT_EQ(whole, (std::vector<int64_t>{1, 0}));
+    left.end();
+  }
+}
+
+TEST(RowsLeft, CountsAnewAfterAProductThatWasGivenUp) {
+  RowsLeft left;
+  std::vector<int64_t> whole;
+  const auto note = [&](int64_t part) { whole.push_back(part); };
+  left.begin(2, 10);
+  left.made(0, 15, 10, note);
+  left.begin(2, 10);
+  left.made(0, 15, 10, note);
+  EXPECT_EQ(whole, (std::vector<int64_t>{0, 0}));
+  left.made(15, 20, 10, note);
+  EXPECT_EQ(whole, (std::vector<int64_t>{0, 0, 1}));
+}
+
+TEST(RowsLeft, CountsProductsOfOtherShapesAfterEachOther) {
+  RowsLeft left;
+  for (const int64_t rows : {10, 10, 4, 12, 12}) {
+    for (const int64_t n_parts : {3, 3, 5, 1}) {
+      left.begin(n_parts, rows);
+      std::vector<int64_t> whole;
+      for (int64_t row = 0; row < n_parts * rows; ++row) {
+        ASSERT_EQ(static_cast<int64_t>(whole.size()), row / rows);
+        left.made(row, row + 1, rows, [&](int64_t part) { whole.push_back(part); });
+      }
+      ASSERT_EQ(static_cast<int64_t>(whole.size()), n_parts);
+      left.end();
+    }
   }
 }
 

@@ -68,6 +68,20 @@ TEST_P(TimedChoiceTest, GivesLoopsThatComeRoundAsManyTurnsEachWay) {
   }
 }
 
+TEST(ShortTimedChoice, GivesFourWaysThreeTurnsEach) {
+  for (int fastest = 0; fastest < 4; ++fastest) {
+    TimedChoice choice({"tested", 4, 12, 500});
+    std::array<int, 4> turns = {};
+    run(choice, 12, [&](int turn, int way) {
+      ++turns[static_cast<size_t>(way)];
+      return nanoseconds(turn == 5 ? 1000000 : way == fastest ? 60 : 100);
+    });
+    EXPECT_EQ(turns, (std::array{3, 3, 3, 3}));
+    EXPECT_FALSE(choice.is_on_trial());
+    EXPECT_EQ(choice.way(), fastest);
+  }
+}
+
 TEST_P(TimedChoiceTest, TriesAgainAfterAWhile) {
   TimedChoice choice(plan_);
   run(choice, plan_.tries, [](int, int way) { return nanoseconds(way == 1 ? 60 : 100); });

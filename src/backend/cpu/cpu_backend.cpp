@@ -159,10 +159,11 @@ class CpuBackend final : public HostBackend {
     }
     // A part: a KV head and the heads that share it.
     const std::array rows = {a.wq.rows / n_kv_heads, a.wk.rows / n_kv_heads, a.wv.rows / n_kv_heads};
-    rows_left_.begin(n_kv_heads, rows[0] + rows[1] + rows[2]);
+    head_rows_left_.begin(n_kv_heads, rows[0] + rows[1] + rows[2]);
     multiply(products, normed, [&](size_t i, int64_t begin, int64_t end) {
-      rows_left_.made(begin, end, rows[i], [&](int64_t head) { finish_heads(a, 0, n, head, head + 1); });
+      head_rows_left_.made(begin, end, rows[i], [&](int64_t head) { finish_heads(a, 0, n, head, head + 1); });
     });
+    head_rows_left_.end();
   }
 
   void do_attention_step(const AttentionArgs& a) override {
@@ -203,15 +204,16 @@ class CpuBackend final : public HostBackend {
     } else {
       // The last part may have fewer rows: as if those that are missing were made.
       const int64_t n_parts = (hidden + kActivationRows - 1) / kActivationRows;
-      rows_left_.begin(n_parts, 2 * kActivationRows);
+      activation_rows_left_.begin(n_parts, 2 * kActivationRows);
       multiply(gate_up, normed, [&](size_t, int64_t begin, int64_t end) {
         const int64_t whole_end = end == hidden ? n_parts * kActivationRows : end;
-        rows_left_.made(begin, whole_end, kActivationRows, [&](int64_t part) {
+        activation_rows_left_.made(begin, whole_end, kActivationRows, [&](int64_t part) {
           const int64_t first = part * kActivationRows;
           const int64_t rows = std::min(kActivationRows, hidden - first);
           for (int64_t row = 0; row < n; ++row) activate({row, 1, first, rows});
         });
       });
+      activation_rows_left_.end();
       form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, 0, n, activated_);
     }
     multiply_and_add(down, {a.gate.as<float>(), n, activated_}, a.post_norm, a.eps, a.x);
@@ -474,7 +476,7 @@ class CpuBackend final : public HostBackend {
   XForms forms_;                // that some product takes
   ActivationBuffer formed_;     // what the products under way multiply
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
-  RowsLeft rows_left_;          // of the products under way
+  RowsLeft head_rows_left_, activation_rows_left_;  // of q, k and v; of gate and up
   HeadScreening screening_;
   Status status_;  // of the forward pass under way
 };

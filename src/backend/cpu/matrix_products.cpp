@@ -16,10 +16,12 @@ constexpr int64_t kTurnsPerThread = 8;
 constexpr int64_t kPanelTile = 4;
 // Bytes of a turn of few rows of activations that fetches nothing for the next one: many, since to take a
 // turn is an atomic operation, for which a thread waits until all that it reads is there
-// (docs/decisions/001). But others wait for a turn whose thread has lost its processor; and there are so many
-// of a thread at least that the last ones can be small.
+// (docs/decisions/001). But others wait for a turn whose thread has lost its processor, so that it is not
+// more than a part of what a thread multiplies in the loop.
 constexpr int64_t kLongTurnBytes = 16 * kernels::kFetchedBytes;
-constexpr int64_t kFewestLongTurns = 4;
+constexpr int64_t kFewestLongTurns = 2;
+// The last one is not less than such a part of a long one.
+constexpr int64_t kLastTurns = 4;
 // Up to so many rows of activations reading the weights takes as long as computing, or longer.
 constexpr int64_t kBatchRows = 16;
 // Where there are no panels, so many rows stand for one.
@@ -52,6 +54,9 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
       few_rows_(n_rows <= kernels::kStreamedRows),
       fetches_next_(reading == Reading::kNextTurn),
       asks_ahead_(reading != Reading::kTwoRunsInOrder) {
+  int64_t loop_bytes = 0;
+  for (const Product& p : products) loop_bytes += panels_at(*p.w, {0, panels_of(*p.w)}).bytes;
+  long_turn_bytes_ = std::min(kLongTurnBytes, loop_bytes / n_threads / kFewestLongTurns);
   const bool in_two_runs = reading == Reading::kTwoRuns || reading == Reading::kTwoRunsInOrder;
   int64_t count = 0;
   for (size_t i = 0; i < products.size(); ++i) {
@@ -63,7 +68,9 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
       n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
       const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
       const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
-      ramps_[i] = TurnRamp(n, most_units(i, n), few_rows_ && fetches_next_ && i == 0,
+      const int64_t most = most_units(i, n);
+      const int64_t least = fetches_next_ ? 1 : (most + kLastTurns - 1) / kLastTurns;
+      ramps_[i] = TurnRamp(n, least, most, few_rows_ && fetches_next_ && i == 0,
                            few_rows_ && i + 1 == products.size());
       count += n_threads * ramps_[i].n_turns();
     } else {
@@ -81,7 +88,7 @@ int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
   const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;
   if (bytes == 0) return 1;
   if (fetches_next_) return std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
-  return std::max<int64_t>(1, std::min(kLongTurnBytes / bytes, n / kFewestLongTurns));
+  return std::clamp<int64_t>(long_turn_bytes_ / bytes, 1, std::max<int64_t>(1, n));
 }
 
 MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
@@ -175,8 +182,8 @@ MatrixProducts::ReadingChoice* MatrixProducts::reading_choice(std::span<const Pr
   if (end - first < 2) return nullptr;
   const auto ways = std::span(kWays).subspan(first, end - first);
   const size_t rows = is_few ? 0 : n <= kBatchRows ? 1 : 2;
-  auto& choice = choices_[rows][static_cast<size_t>(w.dtype)];
-  if (!choice) choice.emplace(ways);
+  auto& choice = choices_[rows][kind_of(w)];
+  if (!choice) choice.emplace(ways, is_in_planes(w));
   return &*choice;
 }
 

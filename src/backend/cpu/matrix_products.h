@@ -89,7 +89,7 @@ class MatrixProducts {
 
   // Whether products of few rows with this type of weights are timed to find out how they are best read.
   bool tries_reading(const Weight& w) const {
-    const auto& choice = choices_[0][static_cast<size_t>(w.dtype)];
+    const auto& choice = choices_[0][kind_of(w)];
     return !choice || choice->is_on_trial();
   }
 
@@ -139,6 +139,7 @@ class MatrixProducts {
 
     std::span<const Product> products_;
     int64_t n_threads_;
+    int64_t long_turn_bytes_ = 0;
     bool few_rows_;
     bool fetches_next_;
     bool asks_ahead_;  // of two runs
@@ -152,19 +153,30 @@ class MatrixProducts {
 
   class ReadingChoice : public TimedChoice {
    public:
-    // 2 to 4 of them. A small model has some hundred turns a token; a type that only its head has, one.
-    explicit ReadingChoice(std::span<const Reading> ways)
-        : TimedChoice(
-              {"way of reading weights", static_cast<int>(ways.size()), tries_of(ways.size()), 8192, 512}) {
+    // 2 to 4 of them. A small model has some hundred turns a token, of which a head is one, and the longest.
+    ReadingChoice(std::span<const Reading> ways, bool is_head)
+        : TimedChoice(is_head ? plan_of_head(static_cast<int>(ways.size()))
+                              : plan_of_layers(static_cast<int>(ways.size()))) {
       std::ranges::copy(ways, ways_.begin());
     }
     Reading reading() const { return ways_[static_cast<size_t>(way())]; }
 
    private:
-    static int tries_of(size_t n_ways) { return n_ways == 2 ? 32 : n_ways == 3 ? 36 : 48; }
+    static Plan plan_of_layers(int n_ways) {
+      return {"way of reading weights", n_ways, n_ways == 2 ? 32 : n_ways == 3 ? 36 : 48, 8192, 512};
+    }
+    static Plan plan_of_head(int n_ways) {
+      return {"way of reading the head", n_ways, n_ways == 2 ? 8 : n_ways == 3 ? 9 : 12, 1024, 64};
+    }
     std::array<Reading, kMostWays> ways_ = {};
   };
-  // Of the type of these products' weights; nullptr where there is nothing to choose or to be won, and until
+  // Of weights that are read alike: of one type, in panels or, as a head may be, in two planes.
+  static constexpr size_t kKinds = 2 * kernels::kDTypeIds;
+  static bool is_in_planes(const Weight& w) { return matrix_of(w).upper_bytes != 0; }
+  static size_t kind_of(const Weight& w) {
+    return static_cast<size_t>(w.dtype) + (is_in_planes(w) ? kernels::kDTypeIds : 0);
+  }
+  // Of the kind of these products' weights; nullptr where there is nothing to choose or to be won, and until
   // the first of all weights comes again: before that pages may come that nobody has touched yet.
   ReadingChoice* reading_choice(std::span<const Product> products, int64_t n);
   static Reading reading_unless_timed(int64_t n) {
@@ -178,8 +190,8 @@ class MatrixProducts {
   bool came_again_ = false;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread
-  // By DType: for few rows, for up to kBatchRows and for more.
-  std::array<std::array<std::optional<ReadingChoice>, kernels::kDTypeIds>, 3> choices_;
+  // By kind: for few rows, for up to kBatchRows and for more.
+  std::array<std::array<std::optional<ReadingChoice>, kKinds>, 3> choices_;
 };
 
 }  // namespace inferno::backend

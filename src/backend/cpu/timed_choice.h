@@ -16,7 +16,7 @@ class TimedChoice {
     const char* what;  // is chosen, for the log
     int ways;          // 2 to 4
     int tries;    // of a trial, as many of each way: with 2 ways a power of two from 4 on, with 3 a multiple
-                  // of 9, with 4 of 48; up to kMostTries
+                  // of 9, with 4 of 12, or of 48 where turns come round; up to kMostTries
     int between;  // turns from the end of a trial to the next
     // Turns from the first trial to the second; then twice as many each time, up to `between`, so that a
     // trial that was disturbed is soon made up for. 0: `between` from the first one on.

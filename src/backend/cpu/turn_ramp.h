@@ -1,8 +1,8 @@
 // TurnRamp: the turns in which a thread goes through a product where rows of activations are few or weights
 // are read in two runs. A turn is `most` units of the weights (of a run), while the next turn's may be
-// fetched. But where it says so, a loop of the team begins with one unit, then twice as many at each turn,
-// since what it begins with nobody has fetched; and it ends with fewer and fewer, since others wait for the
-// last turn.
+// fetched. But where it says so, a loop of the team begins with `least` units, then twice as many at each
+// turn, since what it begins with nobody has fetched; and it ends with fewer and fewer, since others wait for
+// the last turn.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace inferno::backend {
 class TurnRamp {
  public:
   TurnRamp() = default;
-  // For threads with up to n units each. most >= 1.
-  TurnRamp(int64_t n, int64_t most, bool begins_loop, bool ends_loop) {
+  // For threads with up to n units each. 1 <= least <= most.
+  TurnRamp(int64_t n, int64_t least, int64_t most, bool begins_loop, bool ends_loop) {
     int64_t n_doublings = 0;
-    while ((int64_t{1} << n_doublings) < most) ++n_doublings;
-    first_ = {most, begins_loop ? n_doublings : 0};
-    last_ = {most, ends_loop ? n_doublings : 0};
+    while (least << n_doublings < most) ++n_doublings;
+    first_ = {most, least, begins_loop ? n_doublings : 0};
+    last_ = {most, least, ends_loop ? n_doublings : 0};
     // Turn by turn, from the edge that has come less far.
     int64_t n_last = 0;
     while (first_.units(n_first_) + last_.units(n_last) < n)
@@ -37,12 +37,12 @@ class TurnRamp {
  private:
   // Turns from an edge on, of which so many are smaller.
   struct Edge {
-    int64_t most = 1;
+    int64_t most = 1, least = 1;
     int64_t n_doublings = 0;
 
     int64_t units(int64_t turns) const {
       const int64_t doubled = std::min(turns, n_doublings);
-      return (int64_t{1} << doubled) - 1 + (turns - doubled) * most;
+      return least * ((int64_t{1} << doubled) - 1) + (turns - doubled) * most;
     }
   };
 
