@@ -17,6 +17,10 @@ constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Parts have different work, and whoever is done early takes the next one.
 constexpr int64_t kPartsPerThread = 4;
 constexpr int64_t kFewestRows = 24;
+// Of keys and values of a turn of a decoding batch, if there are enough turns for each thread: to take one is
+// an atomic operation, for which a thread waits until all that it reads is there.
+constexpr uint64_t kTurnBytes = 320 * 1024;
+constexpr int64_t kFewestTurns = 2;
 
 template <class Part>
 kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
@@ -41,17 +45,31 @@ void CpuAttention::run(const AttentionArgs& a) {
   if (is_trial) fetched_streams_.took(std::chrono::steady_clock::now() - start, bytes_read_);
 }
 
+int64_t CpuAttention::parts_of_turn(int64_t n_kv_heads) const {
+  const auto n_parts = static_cast<int64_t>(parts_.size());
+  const auto most = n_parts / (team_.n_threads() * kFewestTurns);
+  if (!is_decoding_ || bytes_read_ == 0 || most <= 1) return 1;
+  const uint64_t part_bytes = bytes_read_ / static_cast<uint64_t>(n_parts) + 1;
+  const auto n = std::clamp<int64_t>(static_cast<int64_t>(kTurnBytes / part_bytes), 1, most);
+  return n < n_kv_heads ? n : n / n_kv_heads * n_kv_heads;
+}
+
 void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
-  team_.run(n_parts, [&](int64_t turn, unsigned) {
-    kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(turn)]);
-    own.fetched_streams = fetched_streams;
-    kernels::AttentionPart next;
-    if (turn + team_.n_threads() < n_parts) {
-      next = whole(all, parts_[static_cast<size_t>(turn + team_.n_threads())]);
-      own.next = &next;
+  const int64_t n_of_turn = parts_of_turn(all.kv.n_kv_heads);
+  team_.run((n_parts + n_of_turn - 1) / n_of_turn, [&](int64_t turn, unsigned) {
+    const int64_t end = std::min(n_parts, (turn + 1) * n_of_turn);
+    for (int64_t i = turn * n_of_turn; i < end; ++i) {
+      kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(i)]);
+      own.fetched_streams = fetched_streams;
+      kernels::AttentionPart next;
+      const int64_t after = i + 1 < end ? i + 1 : (turn + team_.n_threads()) * n_of_turn;
+      if (after < n_parts) {
+        next = whole(all, parts_[static_cast<size_t>(after)]);
+        own.next = &next;
+      }
+      kernels_.attention(own);
     }
-    kernels_.attention(own);
   });
 }
 

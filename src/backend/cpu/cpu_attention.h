@@ -45,6 +45,7 @@ class CpuAttention {
   void list_parts(const AttentionArgs& a);
   bool reserve_partials(int64_t head_dim);
   Chunk chunk_of(int64_t turn);
+  int64_t parts_of_turn(int64_t n_kv_heads) const;
   void run_parts(const kernels::AttentionParams& all, int fetched_streams);
   void run_in_chunks(const kernels::AttentionParams& all, int fetched_streams);
 
