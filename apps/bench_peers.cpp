@@ -82,6 +82,7 @@ Result<int> run(Options options) {
   TRY(check_memory(file, 0));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(std::move(file), options.model));
   TRY_ASSIGN(options.peer.limits, measure_limits(loaded));
+  options.peer.measures_ceilings = true;
   ProgressBar bar;
   const auto show = [&](int round, int n_rounds, std::string_view who) {
     bar.show_line([&] {

@@ -69,6 +69,11 @@ void replace_known(Limits& limits, double read_gb_per_s, double gops, double fp3
   limits.arithmetic = arithmetic;
 }
 
+// 0 is what could not be measured.
+double mean(double a, double b) {
+  return a > 0 && b > 0 ? (a + b) / 2 : a + b;
+}
+
 // Medians of what held for each.
 Limits median_limits(const std::vector<Trial>& trials, const Limits& setting) {
   const auto of = [&](std::optional<double> Limits::*member) {
@@ -199,11 +204,27 @@ Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_v
   return limits;
 }
 
-Limits limits(const Trial& trial, Limits setting) {
-  if (!trial.ceilings) return setting;
-  const backend::CeilingsNow& now = *trial.ceilings;
-  replace_known(setting, now.read_gb_per_s, now.gops, now.fp32_gops, now.arithmetic);
+Limits limits(const std::optional<backend::CeilingsNow>& now, Limits setting) {
+  if (now) replace_known(setting, now->read_gb_per_s, now->gops, now->fp32_gops, now->arithmetic);
   return setting;
+}
+
+Limits limits(const Trial& trial, const Limits& setting) {
+  return limits(trial.ceilings, setting);
+}
+
+std::optional<backend::CeilingsNow> mean(const std::optional<backend::CeilingsNow>& before,
+                                         const std::optional<backend::CeilingsNow>& after) {
+  if (!before || !after) return before ? before : after;
+  using Now = backend::CeilingsNow;
+  const auto of = [&](double Now::*member) { return mean((*before).*member, (*after).*member); };
+  return Now{of(&Now::read_gb_per_s),
+             of(&Now::gops),
+             before->gops > 0 ? before->arithmetic : after->arithmetic,
+             of(&Now::fp32_gops),
+             of(&Now::typical_read_gb_per_s),
+             of(&Now::typical_gops),
+             of(&Now::typical_fp32_gops)};
 }
 
 Limits typical_limits(const Trial& trial) {

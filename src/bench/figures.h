@@ -35,8 +35,12 @@ std::vector<std::string_view> arithmetics(std::string_view dtype);
 // With the fastest of these that was measured.
 Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype);
 Limits limits(const Setting& setting);
-// Those of one trial: what was measured beside it, else `setting`.
-Limits limits(const Trial& trial, Limits setting);
+// What was measured beside a trial, else `setting`.
+Limits limits(const std::optional<backend::CeilingsNow>& now, Limits setting);
+Limits limits(const Trial& trial, const Limits& setting);
+// Of what was measured before it and after it, as far as it was.
+std::optional<backend::CeilingsNow> mean(const std::optional<backend::CeilingsNow>& before,
+                                         const std::optional<backend::CeilingsNow>& after);
 // What the machine gave most of the time beside a trial.
 Limits typical_limits(const Trial& trial);
 

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "bench/describe.h"
 #include "bench/report/markdown_table.h"
 #include "engine/engine.h"
 
@@ -22,27 +24,44 @@ struct Costs {
   metrics::Cost prompt, generation;
 };
 
-std::vector<double> speeds_of(const std::vector<Speeds>& rounds, double Speeds::*test) {
-  std::vector<double> speeds;
-  for (const Speeds& round : rounds) speeds.push_back(round.*test);
-  return speeds;
-}
+// Of one program: each round's speeds, and what held beside them.
+struct Rounds {
+  std::vector<Speeds> speeds;
+  std::vector<Limits> limits;
+
+  std::vector<double> of(double Speeds::*test) const {
+    std::vector<double> values;
+    for (const Speeds& round : speeds) values.push_back(round.*test);
+    return values;
+  }
+};
 
 // tokens: of the test, which took them / tok/s seconds and had to move and compute `cost`.
-PeerRow peer_row(std::string_view test, int64_t tokens, const std::vector<double>& ours,
-                 const std::vector<double>& peer, const metrics::Cost& cost, const Limits& limits) {
+std::optional<OfCeiling> middle_share(const Rounds& rounds, double Speeds::*test, int64_t tokens,
+                                      const metrics::Cost& cost) {
+  std::vector<OfCeiling> shares;
+  for (size_t i = 0; i < rounds.speeds.size(); ++i) {
+    const double seconds = static_cast<double>(tokens) / (rounds.speeds[i].*test);
+    if (const auto share = of_ceiling(cost, seconds, rounds.limits[i])) shares.push_back(*share);
+  }
+  if (shares.empty()) return std::nullopt;
+  const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+  std::nth_element(shares.begin(), middle, shares.end(),
+                   [](const OfCeiling& a, const OfCeiling& b) { return a.pct < b.pct; });
+  return *middle;
+}
+
+PeerRow peer_row(std::string_view name, double Speeds::*test, int64_t tokens, const Rounds& ours,
+                 const Rounds& peer, const metrics::Cost& cost) {
+  const std::vector<double> our_speeds = ours.of(test), peer_speeds = peer.of(test);
   std::vector<double> ratio;
-  for (size_t i = 0; i < ours.size(); ++i) ratio.push_back(ours[i] / peer[i]);
-  PeerRow row{.test = fmt::format("{}{}", test, tokens),
-              .ours = quartiles(ours).value_or(Quartiles{}),
-              .peer = quartiles(peer).value_or(Quartiles{}),
-              .ratio = quartiles(ratio).value_or(Quartiles{}),
-              .ours_of_ceiling = std::nullopt,
-              .peer_of_ceiling = std::nullopt};
-  const auto n = static_cast<double>(tokens);
-  row.ours_of_ceiling = of_ceiling(cost, n / row.ours.p50, limits);
-  row.peer_of_ceiling = of_ceiling(cost, n / row.peer.p50, limits);
-  return row;
+  for (size_t i = 0; i < our_speeds.size(); ++i) ratio.push_back(our_speeds[i] / peer_speeds[i]);
+  return {.test = fmt::format("{}{}", name, tokens),
+          .ours = quartiles(our_speeds).value_or(Quartiles{}),
+          .peer = quartiles(peer_speeds).value_or(Quartiles{}),
+          .ratio = quartiles(ratio).value_or(Quartiles{}),
+          .ours_of_ceiling = middle_share(ours, test, tokens, cost),
+          .peer_of_ceiling = middle_share(peer, test, tokens, cost)};
 }
 
 class Comparer {
@@ -59,27 +78,46 @@ class Comparer {
   Result<PeerComparison> run() {
     PeerComparison comparison;
     comparison.threads = loaded_.model->backend().info().threads;
-    std::vector<Speeds> ours, peer;
+    Rounds ours, peer;
     Costs costs;
     runner_.settle();
+    auto before = ceilings_now(costs);
+    // What holds beside a run that is over.
+    const auto limits_beside = [&] {
+      const auto after = ceilings_now(costs);
+      return limits(mean(std::exchange(before, after), after), options_.limits);
+    };
     // The first round of each warms caches and clocks, and does not count.
     for (int round = 0; round <= options_.rounds; ++round) {
       if (on_round_) on_round_(round, options_.rounds, "inferno");
       TRY_ASSIGN(const Speeds our_speeds, run_ours(costs));
+      const Limits ours_beside = limits_beside();
       if (on_round_) on_round_(round, options_.rounds, "llama-bench");
       TRY_ASSIGN(const Speeds peer_speeds, run_peer(comparison));
+      const Limits peer_beside = limits_beside();
       if (round == 0) continue;
-      ours.push_back(our_speeds);
-      peer.push_back(peer_speeds);
+      ours.speeds.push_back(our_speeds);
+      ours.limits.push_back(ours_beside);
+      peer.speeds.push_back(peer_speeds);
+      peer.limits.push_back(peer_beside);
     }
-    comparison.rows = {peer_row("pp", options_.prompt_tokens, speeds_of(ours, &Speeds::prompt),
-                                speeds_of(peer, &Speeds::prompt), costs.prompt, options_.limits),
-                       peer_row("tg", options_.generated_tokens, speeds_of(ours, &Speeds::generation),
-                                speeds_of(peer, &Speeds::generation), costs.generation, options_.limits)};
+    comparison.rows = {
+        peer_row("pp", &Speeds::prompt, options_.prompt_tokens, ours, peer, costs.prompt),
+        peer_row("tg", &Speeds::generation, options_.generated_tokens, ours, peer, costs.generation)};
     return comparison;
   }
 
  private:
+  // Absent as well where they cannot be measured: then those of options_ hold.
+  std::optional<backend::CeilingsNow> ceilings_now(const Costs& costs) const {
+    if (!options_.measures_ceilings) return std::nullopt;
+    const uint64_t token_bytes = costs.generation.bytes() / static_cast<uint64_t>(options_.generated_tokens);
+    auto now = loaded_.model->backend().measure_ceilings_now(
+        arithmetics(name(main_weight_type(loaded_.model->file()))),
+        token_bytes > 0 ? token_bytes : loaded_.model->weights().bytes(), cancel_by(cancelled_));
+    return now ? std::optional(*std::move(now)) : std::nullopt;
+  }
+
   Result<Speeds> run_ours(Costs& costs) {
     TRY_ASSIGN(const engine::Generated prompt, generate(options_.prompt_tokens, 1));
     TRY_ASSIGN(const engine::Generated tokens, generate(1, options_.generated_tokens + 1));

@@ -24,6 +24,9 @@ struct PeerOptions {
   DType kv_type = DType::kF16;  // of ours; the peer's default is F16
   std::string numa;             // the peer's --numa; empty: its default
   Limits limits;                // with our threads and this model's weights; they hold for both
+  // Before and after each run besides, for what can be measured so quickly: virtual machines change from
+  // second to second.
+  bool measures_ceilings = false;
 };
 
 // One test as llama-bench names it ("pp512": tokens of a prompt a second; "tg128": tokens made a second after
@@ -32,8 +35,9 @@ struct PeerRow {
   std::string test;
   Quartiles ours, peer;  // tok/s over the rounds
   Quartiles ratio;       // ours / peer, round by round
-  // Of the medians. The model is the same, so both have the same bytes to move and operations to do, those
-  // that our backend counted. nullopt where no ceiling is known.
+  // Of the round with the median share, each with the ceiling beside its run. The model is the same, so both
+  // have the same bytes to move and operations to do, those that our backend counted. nullopt where no
+  // ceiling is known.
   std::optional<OfCeiling> ours_of_ceiling, peer_of_ceiling;
 };
 

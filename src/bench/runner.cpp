@@ -47,23 +47,6 @@ std::chrono::nanoseconds to_ns(metrics::Seconds seconds) {
   return std::chrono::round<std::chrono::nanoseconds>(seconds);
 }
 
-// 0 is what could not be measured.
-double mean(double a, double b) {
-  return a > 0 && b > 0 ? (a + b) / 2 : a + b;
-}
-
-backend::CeilingsNow mean(const backend::CeilingsNow& a, const backend::CeilingsNow& b) {
-  const auto of = [&](double backend::CeilingsNow::*member) { return mean(a.*member, b.*member); };
-  using Now = backend::CeilingsNow;
-  return {of(&Now::read_gb_per_s),
-          of(&Now::gops),
-          a.gops > 0 ? a.arithmetic : b.arithmetic,
-          of(&Now::fp32_gops),
-          of(&Now::typical_read_gb_per_s),
-          of(&Now::typical_gops),
-          of(&Now::typical_fp32_gops)};
-}
-
 // Times the operations of a prompt's passes, from here to stop() or to its end. That costs two clock readings
 // an operation; a backend that would wait for each besides is left alone. Nobody else profiles it meanwhile.
 class PromptProfile {
@@ -397,11 +380,7 @@ Status Runner::run_trials(const Row& row, ConfigResult& result) {
       result.cut = result.cut || trial->generated_tokens < result.max_new_tokens;
       result.max_new_tokens = trial->generated_tokens;
       const auto after = ceilings_now(row, result);
-      if (before && after) {
-        trial->ceilings = mean(*before, *after);
-      } else {
-        trial->ceilings = before ? before : after;
-      }
+      trial->ceilings = mean(before, after);
       before = after;
       read_line_trip();
       trial->line_trips = line_trips.range();

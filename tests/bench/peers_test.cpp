@@ -37,6 +37,7 @@ class Peers : public testing::Test {
     options.rounds = 2;
     options.numa = numa_;
     options.limits = limits_;
+    options.measures_ceilings = measures_ceilings_;
     return compare_with_peer(loaded_, options, {}, nullptr, clock_);
   }
 
@@ -45,6 +46,7 @@ class Peers : public testing::Test {
   test::TickingClock clock_;
   std::string numa_;
   Limits limits_;
+  bool measures_ceilings_ = false;
   std::string arguments_;
 };
 
@@ -98,6 +100,18 @@ TEST_F(Peers, BothStandBesideTheSameCeiling) {
   const std::string table = peer_table(*comparison);
   EXPECT_NE(table.find("| 1.0 GB/s read |"), std::string::npos) << table;
   EXPECT_NE(table.find("*: the other ceiling was not measured"), std::string::npos) << table;
+}
+
+TEST_F(Peers, CeilingsAreThoseBesideTheRuns) {
+  limits_ = {.read_gb_per_s = 1e-9, .gops = 1e-9, .arithmetic = "int8", .fp32_gops = 1e-9};
+  measures_ceilings_ = true;
+  const auto comparison = compare(program(kAnswer));
+  ASSERT_TRUE(comparison.ok()) << comparison.error().message;
+  for (const PeerRow& row : comparison->rows) {
+    ASSERT_TRUE(row.ours_of_ceiling && row.peer_of_ceiling);
+    EXPECT_LT(row.ours_of_ceiling->pct, 1e6) << row.ours_of_ceiling->ceiling;
+    EXPECT_LT(row.peer_of_ceiling->pct, 1e6) << row.peer_of_ceiling->ceiling;
+  }
 }
 
 TEST_F(Peers, ThePeerIsToldWhatToDoWithNumaNodes) {
