@@ -58,7 +58,7 @@ Run setup_ceilings(Command command) {
   command.add_flag("--json", options->json, "Print one JSON object");
   command.set_footer(
       "Examples:\n"
-      "  inferno ceilings                             about a second, later at once\n"
+      "  inferno ceilings                             some seconds, later at once\n"
       "  INFERNO_FORCE_ISA=avx2 inferno ceilings      those of AVX2 and below\n"
       "  inferno ceilings --json | jq .read_gb_per_s  with 1, 2, … threads");
   return [options] { return run_ceilings(*options); };

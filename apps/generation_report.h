@@ -20,7 +20,7 @@ struct Bandwidth {
   bool steady = true;                   // false: the peak was measured while the machine was busy
 };
 
-// nullopt without a decode pass. Asks for the machine's ceilings, which the first time takes about a second,
+// nullopt without a decode pass. Asks for the machine's ceilings, which the first time takes some seconds,
 // unless the generation was cancelled; where they cannot be measured the peak stays unknown, with a warning.
 std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
                                            const metrics::Metrics& metrics);

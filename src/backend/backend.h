@@ -102,7 +102,7 @@ class Backend {
   // start has left the figures (backend/ceilings.h). kCancelled soon after `cancelled` says so.
   virtual Result<Ceilings> measure_ceilings(const CancelFn& cancelled) = 0;
   // Those of this backend's threads, of the fastest of these arithmetics ("int8") and of memory of which
-  // pass_bytes are read in each pass, measured now, in a second or less.
+  // pass_bytes are read in each pass, measured now, in a second or two.
   virtual Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics,
                                                    uint64_t pass_bytes, const CancelFn& cancelled) = 0;
 

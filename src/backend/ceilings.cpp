@@ -28,9 +28,9 @@ using kernels::PeakLoop;
 constexpr std::chrono::microseconds kWindow{300};
 constexpr uint64_t kLeastReadBytes = uint64_t{256} << 20;
 constexpr uint64_t kMostReadBytes = uint64_t{1} << 30;
-// A window reads all that is read again and again, as a token does: short ones would tell of their luckiest
-// moment, and of what a cache kept.
-constexpr WindowCount kReadWindows = {.least = 8, .most = 24};
+// With all threads a window reads all that is read again and again, as a token does: short ones would tell of
+// their luckiest moment, and of what a cache kept.
+constexpr WindowCount kReadWindows = {.least = 8, .most = 24, .most_seconds = 0.5};
 // How far ahead of the reading is asked for: what is best is a matter of the processor's prefetchers. An odd
 // number of lines, a page, or nothing, but two streams side by side (CpuKernels::read_all).
 constexpr int64_t kReadAhead[] = {1088, 4096, 0};
@@ -86,7 +86,7 @@ bool is_measured(size_t threads, size_t n) {
   return threads == n || threads % step == 0;
 }
 
-// Between loops, each of which takes some tenths of a second, or a few seconds on a busy machine.
+// Between loops, each of which takes up to half a second, or a few seconds on a busy machine.
 Status unless_cancelled(const CancelFn& cancelled) {
   if (!cancelled || !cancelled()) return {};
   return Error{ErrorCode::kCancelled, "interrupted while the machine's ceilings were measured"};
@@ -107,11 +107,12 @@ Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work&
 
 // GB/s of n threads, by the way of reading that is the fastest here.
 Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
-                          Ceilings& ceilings) {
+                          const CancelFn& cancelled, Ceilings& ceilings) {
   const double gigabytes = 1e-9 * static_cast<double>(n * memory.part_bytes());
   Rate fastest;
   double steadiness = 1;
   for (const int64_t ahead : kReadAhead) {
+    TRY(unless_cancelled(cancelled));
     Ceilings own;  // notes how steady this way's windows were
     const Work read_part = [&](size_t thread, int window) {
       kernels.read_all(memory.part(thread, n, window), memory.part_bytes(), ahead);
@@ -138,7 +139,7 @@ Status measure_reads(const CpuKernels& kernels, Cpus cpus, uint64_t l3_bytes, co
       continue;
     }
     TRY(unless_cancelled(cancelled));
-    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, n, ceilings));
+    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, n, cancelled, ceilings));
     gb_per_s.push_back(read.best);
   }
   return {};
@@ -303,7 +304,7 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
   if (const auto bytes = read_buffer_bytes(pass_bytes, topology.l3_bytes, available_memory())) {
     TRY(unless_cancelled(cancelled));
     TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
-    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, cpus.size(), ignored));
+    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, cpus.size(), cancelled, ignored));
     now.read_gb_per_s = read.best;
     now.typical_read_gb_per_s = read.typical;
   }

@@ -33,7 +33,7 @@ Result<bool> wants_fresh_ceilings();
 // Errors: those of chosen_isa() and wants_fresh_ceilings(); kResource when memory or threads are refused.
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
 
-// Whether an earlier run has left those figures. Without any, measure_cpu_ceilings() takes its second.
+// Whether an earlier run has left those figures. Without any, measure_cpu_ceilings() takes its seconds.
 bool has_cached_cpu_ceilings();
 
 // What `threads` threads (or as many as there are processors) get now, nothing remembered: of memory, of

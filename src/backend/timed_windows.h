@@ -1,5 +1,5 @@
 // Timing a loop on a machine that others use, too: they only ever slow it down, so the shortest of many
-// short windows is the one to believe.
+// windows is the one to believe.
 #pragma once
 
 #include <functional>
@@ -21,6 +21,7 @@ struct Windows {
 
 struct WindowCount {
   size_t least = 30, most = 200;  // a core takes some milliseconds to its full clock
+  double most_seconds = 60;       // of all together, but three windows at least
 };
 
 // Runs work(i, window) on all of them at once, window 0, 1, …. There are more windows until three have come

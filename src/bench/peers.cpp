@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -45,7 +46,7 @@ std::optional<OfCeiling> middle_share(const Rounds& rounds, double Speeds::*test
     if (const auto share = of_ceiling(cost, seconds, rounds.limits[i])) shares.push_back(*share);
   }
   if (shares.empty()) return std::nullopt;
-  const auto middle = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2);
+  const auto middle = shares.begin() + static_cast<std::ptrdiff_t>((shares.size() - 1) / 2);
   std::nth_element(shares.begin(), middle, shares.end(),
                    [](const OfCeiling& a, const OfCeiling& b) { return a.pct < b.pct; });
   return *middle;
@@ -111,11 +112,15 @@ class Comparer {
   // Absent as well where they cannot be measured: then those of options_ hold.
   std::optional<backend::CeilingsNow> ceilings_now(const Costs& costs) const {
     if (!options_.measures_ceilings) return std::nullopt;
-    const uint64_t token_bytes = costs.generation.bytes() / static_cast<uint64_t>(options_.generated_tokens);
+    const auto n_tokens = static_cast<uint64_t>(std::max<int64_t>(1, options_.generated_tokens));
+    const uint64_t token_bytes = costs.generation.bytes() / n_tokens;
     auto now = loaded_.model->backend().measure_ceilings_now(
         arithmetics(name(main_weight_type(loaded_.model->file()))),
         token_bytes > 0 ? token_bytes : loaded_.model->weights().bytes(), cancel_by(cancelled_));
-    return now ? std::optional(*std::move(now)) : std::nullopt;
+    if (now) return *std::move(now);
+    log::event(log::Level::kWarn, "inferno::bench", "ceilings not measured",
+               {{"reason", now.error().message}});
+    return std::nullopt;
   }
 
   Result<Speeds> run_ours(Costs& costs) {
@@ -239,7 +244,7 @@ std::string peer_table(const PeerComparison& comparison) {
                        {"of ceiling"},
                        {"peer tok/s"},
                        {"of ceiling"},
-                       {"ceiling", Align::kLeft},
+                       {"ceiling beside inferno", Align::kLeft},
                        {"ratio"}});
   for (const PeerRow& row : comparison.rows) {
     table.add_row({row.test, spread(row.ours), share(row.ours_of_ceiling), spread(row.peer),

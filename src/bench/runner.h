@@ -31,7 +31,7 @@ struct RunOptions {
   int trials = 3;
   bool use_kv_cache = true;
   DType kv_type = DType::kF16;
-  // Before and after each trial, in some tenths of a second, which count among max_seconds: of that they take
+  // Before and after each trial, in a second or two, which count among max_seconds: of that they take
   // a quarter at most, and the note says how many of them had to be left out.
   bool measures_ceilings = false;
   // What the machine's host has taken so far (base/stolen_time.h). Where it is given and max_seconds is not,
@@ -81,7 +81,7 @@ class Runner {
 
  private:
   static constexpr double kForever = std::numeric_limits<double>::infinity();
-  static constexpr double kCeilingsGuess_s = 0.5;  // before any were measured
+  static constexpr double kCeilingsGuess_s = 1;  // before any were measured
   // A config whose turn it is, and those after it.
   struct Row {
     std::span<const Config> rest;

@@ -70,23 +70,26 @@ TEST(RowsLeft, CountsProductsOfOtherShapesAfterEachOther) {
 TEST(RowsLeft, WhoGoesOnSeesWhatAllHaveMade) {
   constexpr int64_t kParts = 50, kRows = 64, kThreads = 4;
   RowsLeft left;
-  left.begin(kParts, kRows);
-  std::vector<int> made(kParts * kRows);
-  std::vector<int> sums(kParts);
-  std::vector<std::thread> threads;
-  for (int64_t t = 0; t < kThreads; ++t) {
-    threads.emplace_back([&, t] {
-      for (int64_t row = t; row < kParts * kRows; row += kThreads) {
-        made[static_cast<size_t>(row)] = 1;
-        left.made(row, row + 1, kRows, [&](int64_t part) {
-          for (int64_t i = part * kRows; i < (part + 1) * kRows; ++i)
-            sums[static_cast<size_t>(part)] += made[static_cast<size_t>(i)];
-        });
-      }
-    });
+  for (int product = 0; product < 20; ++product) {
+    left.begin(kParts, kRows);
+    std::vector<int> made(kParts * kRows);
+    std::vector<int> sums(kParts);
+    std::vector<std::thread> threads;
+    for (int64_t t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int64_t row = t; row < kParts * kRows; row += kThreads) {
+          made[static_cast<size_t>(row)] = 1;
+          left.made(row, row + 1, kRows, [&](int64_t part) {
+            for (int64_t i = part * kRows; i < (part + 1) * kRows; ++i)
+              sums[static_cast<size_t>(part)] += made[static_cast<size_t>(i)];
+          });
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(sums, std::vector<int>(kParts, kRows)) << "product " << product;
+    left.end();
   }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(sums, std::vector<int>(kParts, kRows));
 }
 
 }  // namespace

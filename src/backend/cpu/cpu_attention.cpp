@@ -17,8 +17,9 @@ constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Parts have different work, and whoever is done early takes the next one.
 constexpr int64_t kPartsPerThread = 4;
 constexpr int64_t kFewestRows = 24;
-// Of keys and values of a turn of a decoding batch, if there are enough turns for each thread: to take one is
-// an atomic operation, for which a thread waits until all that it reads is there.
+// Of keys and values of a turn of a decoding batch at most, but a part at least, if there are enough turns
+// for each thread: to take one is an atomic operation, for which a thread waits until all that it reads is
+// there.
 constexpr uint64_t kTurnBytes = 320 * 1024;
 constexpr int64_t kFewestTurns = 2;
 
@@ -45,25 +46,27 @@ void CpuAttention::run(const AttentionArgs& a) {
   if (is_trial) fetched_streams_.took(std::chrono::steady_clock::now() - start, bytes_read_);
 }
 
-int64_t CpuAttention::parts_of_turn(int64_t n_kv_heads) const {
+// As many for each thread, of as many parts or nearly.
+int64_t CpuAttention::n_turns() const {
   const auto n_parts = static_cast<int64_t>(parts_.size());
-  const auto most = n_parts / (team_.n_threads() * kFewestTurns);
-  if (!is_decoding_ || bytes_read_ == 0 || most <= 1) return 1;
-  const uint64_t part_bytes = bytes_read_ / static_cast<uint64_t>(n_parts) + 1;
-  const auto n = std::clamp<int64_t>(static_cast<int64_t>(kTurnBytes / part_bytes), 1, most);
-  return n < n_kv_heads ? n : n / n_kv_heads * n_kv_heads;
+  const int64_t n_threads = team_.n_threads();
+  if (!is_decoding_ || largest_part_ == 0) return n_parts;
+  const int64_t most_parts = std::max<int64_t>(1, static_cast<int64_t>(kTurnBytes / largest_part_));
+  const int64_t of_thread = (n_parts + most_parts * n_threads - 1) / (most_parts * n_threads);
+  return std::min(n_parts, std::max(of_thread, kFewestTurns) * n_threads);
 }
 
 void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
-  const int64_t n_of_turn = parts_of_turn(all.kv.n_kv_heads);
-  team_.run((n_parts + n_of_turn - 1) / n_of_turn, [&](int64_t turn, unsigned) {
-    const int64_t end = std::min(n_parts, (turn + 1) * n_of_turn);
-    for (int64_t i = turn * n_of_turn; i < end; ++i) {
+  const int64_t n_turns = this->n_turns();
+  const auto begin_of = [&](int64_t turn) { return n_parts * turn / n_turns; };
+  team_.run(n_turns, [&](int64_t turn, unsigned) {
+    const int64_t end = begin_of(turn + 1);
+    for (int64_t i = begin_of(turn); i < end; ++i) {
       kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(i)]);
       own.fetched_streams = fetched_streams;
       kernels::AttentionPart next;
-      const int64_t after = i + 1 < end ? i + 1 : (turn + team_.n_threads()) * n_of_turn;
+      const int64_t after = i + 1 < end ? i + 1 : begin_of(turn + team_.n_threads());
       if (after < n_parts) {
         next = whole(all, parts_[static_cast<size_t>(after)]);
         own.next = &next;
@@ -76,6 +79,7 @@ void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
 void CpuAttention::list_parts(const AttentionArgs& a) {
   parts_.clear();
   bytes_read_ = 0;
+  largest_part_ = 0;
   is_decoding_ = true;
   const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
   const int64_t n_queries_of_all = a.batch.cu_seqlens_q[a.batch.n_seqs];
@@ -93,7 +97,9 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
     is_decoding_ = is_decoding_ && n_queries == 1;
     const int64_t n_seen =
         a.window == 0 ? a.batch.context_lens[s] : std::min<int64_t>(a.window, a.batch.context_lens[s]);
-    bytes_read_ += 2 * row_bytes(a.kv.dtype, static_cast<size_t>(n_seen * a.kv.n_kv_heads * a.kv.head_dim));
+    const uint64_t head_bytes = 2 * row_bytes(a.kv.dtype, static_cast<size_t>(n_seen * a.kv.head_dim));
+    bytes_read_ += head_bytes * static_cast<uint64_t>(a.kv.n_kv_heads);
+    largest_part_ = std::max(largest_part_, head_bytes);
     // The last rows first: they see the most.
     for (int64_t begin = (rows - 1) / most_rows * most_rows; begin >= 0; begin -= most_rows) {
       const int64_t end = std::min(rows, begin + most_rows);

@@ -45,15 +45,16 @@ class CpuAttention {
   void list_parts(const AttentionArgs& a);
   bool reserve_partials(int64_t head_dim);
   Chunk chunk_of(int64_t turn);
-  int64_t parts_of_turn(int64_t n_kv_heads) const;
+  int64_t n_turns() const;
   void run_parts(const kernels::AttentionParams& all, int fetched_streams);
   void run_in_chunks(const kernels::AttentionParams& all, int fetched_streams);
 
   const CpuKernels& kernels_;
   ThreadTeam& team_;
   HostBackend& memory_;
-  std::vector<Part> parts_;   // of the call under way
-  uint64_t bytes_read_ = 0;   // likewise
+  std::vector<Part> parts_;  // of the call under way
+  uint64_t bytes_read_ = 0;  // likewise; by the part that reads the most:
+  uint64_t largest_part_ = 0;
   bool is_decoding_ = false;  // a query of each sequence
   // Streams in which keys and values are fetched ahead: what is fastest is a matter of the processor
   // (docs/decisions/001).

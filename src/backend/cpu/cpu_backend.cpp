@@ -226,9 +226,11 @@ class CpuBackend final : public HostBackend {
     const HeadScreen* screen = a.highest_only ? matrix_of(a.head).screen.get() : nullptr;
     // Not while it is tried how to read: which is faster would depend on both.
     const bool can_screen = screen != nullptr && n <= kScreenedRows &&
-                            !(screened_heads_ == ScreenedHeads::kLarge && products_.tries_reading(a.head));
+                            !(screened_heads_ == ScreenedHeads::kLarge && products_.tries_reading(a.head, n));
     const bool screened = can_screen && screening_.is_due();
     const Product coarse = {screened ? &screen->coarse : &a.head, &kNoBias, head.y};
+    const bool coarse_is_tried =
+        screened && matrix_of(screen->coarse).is_upper_plane && products_.tries_reading(screen->coarse, n);
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
     norm_and_form(std::array{head, coarse}, a.norm, a.eps, a.rows, a.rows);
     const Activations x = {a.rows.as<float>(), n, formed_};
@@ -239,7 +241,7 @@ class CpuBackend final : public HostBackend {
       multiply({&head, 1}, x);
       if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
     }
-    if (can_screen) screening_.took(std::chrono::steady_clock::now() - start, n);
+    if (can_screen && !coarse_is_tried) screening_.took(std::chrono::steady_clock::now() - start, n);
   }
 
  private:

@@ -23,6 +23,7 @@ struct CpuMatrix {
   int64_t row_bytes = 0;
   kernels::PanelMatmul kernel;  // rows == 0: no panels, since it is only looked up or its type has none
   int64_t upper_bytes = 0;      // of a panel's upper plane, where there are two; panel after panel of each
+  bool is_upper_plane = false;  // of such a matrix
   std::shared_ptr<const uint8_t> panels;  // ours, or in the file of a repack cache
   int64_t n_panels = 0;
   std::shared_ptr<const HeadScreen> screen;  // of an LM head, if there is one

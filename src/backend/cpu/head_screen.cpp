@@ -207,6 +207,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
   const auto* lost = reinterpret_cast<const float*>(panels + panel_bytes);
   auto coarse = std::make_shared<CpuMatrix>();
   coarse->kernel = kernel;
+  coarse->is_upper_plane = !is_copy;
   coarse->panels = is_copy ? std::shared_ptr<const uint8_t>(owner, panels) : packed.panels;
   coarse->n_panels = is_copy ? sizes_of(head, kernels).n_panels : packed.n_panels;
   auto screen = std::make_shared<HeadScreen>();

@@ -20,8 +20,9 @@ constexpr int64_t kPanelTile = 4;
 // more than a part of what a thread multiplies in the loop.
 constexpr int64_t kLongTurnBytes = 16 * kernels::kFetchedBytes;
 constexpr int64_t kFewestLongTurns = 2;
-// The last one is not less than such a part of a long one.
-constexpr int64_t kLastTurns = 4;
+// Where they become smaller towards a loop's end they end with such a part of a long one, or with what is
+// left.
+constexpr int64_t kLastTurnsInLong = 4;
 // Up to so many rows of activations reading the weights takes as long as computing, or longer.
 constexpr int64_t kBatchRows = 16;
 // Where there are no panels, so many rows stand for one.
@@ -69,7 +70,7 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
       const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
       const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
       const int64_t most = most_units(i, n);
-      const int64_t least = fetches_next_ ? 1 : (most + kLastTurns - 1) / kLastTurns;
+      const int64_t least = fetches_next_ ? 1 : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;
       ramps_[i] = TurnRamp(n, least, most, few_rows_ && fetches_next_ && i == 0,
                            few_rows_ && i + 1 == products.size());
       count += n_threads * ramps_[i].n_turns();
@@ -88,7 +89,10 @@ int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
   const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;
   if (bytes == 0) return 1;
   if (fetches_next_) return std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
-  return std::clamp<int64_t>(long_turn_bytes_ / bytes, 1, std::max<int64_t>(1, n));
+  // As long as each other, or nearly.
+  const int64_t most = std::max<int64_t>(1, long_turn_bytes_ / bytes);
+  const int64_t n_turns = std::max<int64_t>(1, (n + most - 1) / most);
+  return std::max<int64_t>(1, (n + n_turns - 1) / n_turns);
 }
 
 MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
@@ -181,10 +185,13 @@ MatrixProducts::ReadingChoice* MatrixProducts::reading_choice(std::span<const Pr
   const size_t end = !takes_runs ? 2 : is_few ? 4 : 3;
   if (end - first < 2) return nullptr;
   const auto ways = std::span(kWays).subspan(first, end - first);
-  const size_t rows = is_few ? 0 : n <= kBatchRows ? 1 : 2;
-  auto& choice = choices_[rows][kind_of(w)];
-  if (!choice) choice.emplace(ways, is_in_planes(w));
+  auto& choice = choices_[rows_class(n)][kind_of(w)];
+  if (!choice) choice.emplace(ways, is_head_in_planes(w));
   return &*choice;
+}
+
+size_t MatrixProducts::rows_class(int64_t n) {
+  return n <= kernels::kStreamedRows ? 0 : n <= kBatchRows ? 1 : 2;
 }
 
 uint64_t MatrixProducts::weight_bytes(std::span<const Product> products) {

@@ -87,9 +87,9 @@ class MatrixProducts {
   void multiply_panels(const Product& p, const Activations& x, const Panels& panels, unsigned thread,
                        const Fetched& next, const SecondRun& second = {0, 0, true});
 
-  // Whether products of few rows with this type of weights are timed to find out how they are best read.
-  bool tries_reading(const Weight& w) const {
-    const auto& choice = choices_[0][kind_of(w)];
+  // Whether products of n rows with this kind of weights are timed to find out how they are best read.
+  bool tries_reading(const Weight& w, int64_t n) const {
+    const auto& choice = choices_[rows_class(n)][kind_of(w)];
     return !choice || choice->is_on_trial();
   }
 
@@ -170,12 +170,17 @@ class MatrixProducts {
     }
     std::array<Reading, kMostWays> ways_ = {};
   };
-  // Of weights that are read alike: of one type, in panels or, as a head may be, in two planes.
-  static constexpr size_t kKinds = 2 * kernels::kDTypeIds;
-  static bool is_in_planes(const Weight& w) { return matrix_of(w).upper_bytes != 0; }
-  static size_t kind_of(const Weight& w) {
-    return static_cast<size_t>(w.dtype) + (is_in_planes(w) ? kernels::kDTypeIds : 0);
+  // Of weights that are read alike: of one type, in panels or, as a head may be, in two planes, of which the
+  // upper one may be read alone.
+  static constexpr size_t kKinds = 3 * kernels::kDTypeIds;
+  static bool is_head_in_planes(const Weight& w) {
+    return matrix_of(w).upper_bytes != 0 || matrix_of(w).is_upper_plane;
   }
+  static size_t kind_of(const Weight& w) {
+    const size_t layout = matrix_of(w).upper_bytes != 0 ? 1 : matrix_of(w).is_upper_plane ? 2 : 0;
+    return static_cast<size_t>(w.dtype) + layout * kernels::kDTypeIds;
+  }
+  static size_t rows_class(int64_t n);
   // Of the kind of these products' weights; nullptr where there is nothing to choose or to be won, and until
   // the first of all weights comes again: before that pages may come that nobody has touched yet.
   ReadingChoice* reading_choice(std::span<const Product> products, int64_t n);
@@ -190,7 +195,7 @@ class MatrixProducts {
   bool came_again_ = false;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread
-  // By kind: for few rows, for up to kBatchRows and for more.
+  // By rows_class: few rows, up to kBatchRows and more; and by kind.
   std::array<std::array<std::optional<ReadingChoice>, kKinds>, 3> choices_;
 };
 

@@ -14,13 +14,16 @@ namespace inferno::backend {
 class RowsLeft {
  public:
   // Before the product: parts 0 .. n_parts - 1 of so many rows, of all its matrices together. After one of
-  // the same shape nothing is written: whoever went on with a part left its count as it has to be, and in his
-  // cache, where he is likely to need it again.
+  // the same shape no count is written: whoever went on with a part left its count as it has to be, and in
+  // his cache, where he is likely to need it again.
   void begin(int64_t n_parts, int64_t rows) {
     const bool is_left_so = is_whole_ && n_parts == n_parts_ && rows == rows_;
     is_whole_ = false;
     if (is_left_so) return;
-    if (n_parts > n_parts_) left_ = std::make_unique<Count[]>(static_cast<size_t>(n_parts));
+    if (n_parts > capacity_) {
+      left_ = std::make_unique<Count[]>(static_cast<size_t>(n_parts));
+      capacity_ = n_parts;
+    }
     n_parts_ = n_parts;
     rows_ = rows;
     for (int64_t i = 0; i < n_parts; ++i)
@@ -48,8 +51,9 @@ class RowsLeft {
   };
 
   std::unique_ptr<Count[]> left_;
-  int64_t n_parts_ = 0, rows_ = 0;
-  bool is_whole_ = false;  // all counts are rows_
+  int64_t capacity_ = 0, n_parts_ = 0, rows_ = 0;
+  // All counts are rows_. Apart from what made() reads, since each product writes it.
+  alignas(64) bool is_whole_ = false;
 };
 
 }  // namespace inferno::backend

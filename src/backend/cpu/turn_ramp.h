@@ -15,6 +15,7 @@ class TurnRamp {
   TurnRamp() = default;
   // For threads with up to n units each. 1 <= least <= most.
   TurnRamp(int64_t n, int64_t least, int64_t most, bool begins_loop, bool ends_loop) {
+    if (ends_loop && !begins_loop && n <= most) most = std::max(least, n - least);  // not all at once
     int64_t n_doublings = 0;
     while (least << n_doublings < most) ++n_doublings;
     first_ = {most, least, begins_loop ? n_doublings : 0};
