@@ -8,46 +8,41 @@
 namespace inferno::backend {
 namespace {
 
+using Parts = std::vector<int64_t>;
+
+// The parts that are whole by rows begin .. end - 1.
+Parts whole_by(RowsLeft& left, int64_t begin, int64_t end, int64_t rows) {
+  Parts whole;
+  left.made(begin, end, rows, [&](int64_t part) { whole.push_back(part); });
+  return whole;
+}
+
 TEST(RowsLeft, GoesOnWithAPartWhenItsLastRowIsMade) {
   RowsLeft left;
   left.begin(3, 10);
-  std::vector<int64_t> whole;
-  const auto note = [&](int64_t part) { whole.push_back(part); };
-  left.made(5, 25, 10, note);  // half of 0, all of 1, half of 2
-  EXPECT_EQ(whole, (std::vector<int64_t>{1}));
-  left.made(25, 30, 10, note);
-  EXPECT_EQ(whole, (std::vector<int64_t>{1, 2}));
-  left.made(0, 5, 10, note);
-  EXPECT_EQ(whole, (std::vector<int64_t>{1, 2, 0}));
+  EXPECT_EQ(whole_by(left, 5, 25, 10), Parts{1}) << "half of 0, all of 1, half of 2";
+  EXPECT_EQ(whole_by(left, 25, 30, 10), Parts{2});
+  EXPECT_EQ(whole_by(left, 0, 5, 10), Parts{0});
 }
 
 TEST(RowsLeft, CountsMatricesWithDifferentlyManyRowsOfAPart) {
   RowsLeft left;
   for (int round = 0; round < 3; ++round) {
     left.begin(2, 8 + 4);
-    std::vector<int64_t> whole;
-    const auto note = [&](int64_t part) { whole.push_back(part); };
-    left.made(0, 16, 8, note);
-    EXPECT_TRUE(whole.empty());
-    left.made(2, 8, 4, note);
-    EXPECT_EQ(whole, (std::vector<int64_t>{1}));
-    left.made(0, 2, 4, note);
-    EXPECT_EQ(whole, (std::vector<int64_t>{1, 0}));
+    EXPECT_EQ(whole_by(left, 0, 16, 8), Parts{});
+    EXPECT_EQ(whole_by(left, 2, 8, 4), Parts{1});
+    EXPECT_EQ(whole_by(left, 0, 2, 4), Parts{0});
     left.end();
   }
 }
 
 TEST(RowsLeft, CountsAnewAfterAProductThatWasGivenUp) {
   RowsLeft left;
-  std::vector<int64_t> whole;
-  const auto note = [&](int64_t part) { whole.push_back(part); };
-  left.begin(2, 10);
-  left.made(0, 15, 10, note);
-  left.begin(2, 10);
-  left.made(0, 15, 10, note);
-  EXPECT_EQ(whole, (std::vector<int64_t>{0, 0}));
-  left.made(15, 20, 10, note);
-  EXPECT_EQ(whole, (std::vector<int64_t>{0, 0, 1}));
+  for (int round = 0; round < 2; ++round) {
+    left.begin(2, 10);
+    EXPECT_EQ(whole_by(left, 0, 15, 10), Parts{0});
+  }
+  EXPECT_EQ(whole_by(left, 15, 20, 10), Parts{1});
 }
 
 TEST(RowsLeft, CountsProductsOfOtherShapesAfterEachOther) {
