@@ -6,30 +6,9 @@
 
 #include "apps/progress_bar.h"
 #include "apps/validators.h"
-#include "base/memory.h"
 #include "base/text.h"
-#include "model/config.h"
 
 namespace inferno::apps {
-Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens) {
-  TRY_ASSIGN(const model::ModelConfig config, model::read_config(file));
-  kv::Config kv{.layers = {}, .dtype = kv_type};
-  for (const model::LayerConfig& layer : config.layers)
-    kv.layers.push_back({layer.n_kv_heads, config.head_dim});
-  TRY(kv::check_type(kv));
-  return bench::cache_bytes(kv, std::min(tokens, config.context_length));
-}
-
-Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
-  uint64_t weights = 0;
-  for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
-  const auto available = available_memory();
-  if (!available || weights + kv_bytes <= *available) return {};
-  return make_error(ErrorCode::kResource,
-                    "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available",
-                    escaped(file.path(), 4096), human_bytes(weights + kv_bytes), human_bytes(weights),
-                    human_bytes(kv_bytes), human_bytes(*available));
-}
 
 void add_run_options(Command command, bench::RunOptions& options) {
   command.add_option("--warmup-runs", options.warmup_runs, "Runs before the timed ones")

@@ -255,7 +255,10 @@ Result<int> run(Options options) {
     options.model.head_screen = false;  // nothing would use it
   }
   const auto start = std::chrono::steady_clock::now();
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(arguments.model_path, options.model));
+  // The prompt's tokens are known once the model's tokenizer is there; the engine counts them as well.
+  const auto known_ids = static_cast<int64_t>(options.prompt_ids.size());
+  TRY_ASSIGN(const model::LoadedModel loaded,
+             load_model(arguments.model_path, options.model, known_ids + arguments.max_new_tokens));
   const std::chrono::duration<double, std::milli> load_time = std::chrono::steady_clock::now() - start;
   backend::Backend& backend = loaded.model->backend();
   backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::decode"));

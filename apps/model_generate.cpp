@@ -24,7 +24,8 @@ Result<int> run(const Options& options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   engine::Request request;
   TRY_ASSIGN(request.kv_type, kv_type(options.model));
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.gguf_path, options.model));
+  TRY_ASSIGN(const model::LoadedModel loaded,
+             load_model(options.gguf_path, options.model, options.max_new_tokens));
   backend::Backend& backend = loaded.model->backend();
   const bool profiling = log::enabled(log::Level::kTrace, "inferno::decode");
   backend.set_profiling(profiling);

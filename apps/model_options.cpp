@@ -11,9 +11,12 @@
 #include "apps/validators.h"
 #include "base/cache_folder.h"
 #include "base/cpu_topology.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
+#include "bench/runner.h"
 #include "kv/kv_cache.h"
+#include "model/config.h"
 #include "model/presets.h"
 #include "model/synthetic.h"
 #include "models/demo/demo_model.h"
@@ -269,10 +272,37 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
 
 }  // namespace
 
-Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options) {
+Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens) {
+  TRY_ASSIGN(const model::ModelConfig config, model::read_config(file));
+  kv::Config kv{.layers = {}, .dtype = kv_type};
+  for (const model::LayerConfig& layer : config.layers)
+    kv.layers.push_back({layer.n_kv_heads, config.head_dim});
+  TRY(kv::check_type(kv));
+  return bench::cache_bytes(kv, std::min(tokens, config.context_length));
+}
+
+Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
+  uint64_t weights = 0;
+  for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
+  const auto available = available_memory();
+  if (!available || weights + kv_bytes <= *available) return {};
+  return make_error(ErrorCode::kResource,
+                    "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available{}",
+                    escaped(file.path(), 4096), human_bytes(weights + kv_bytes), human_bytes(weights),
+                    human_bytes(kv_bytes), human_bytes(*available),
+                    weights <= *available ? "; ask for fewer tokens, or for a smaller --kv-type" : "");
+}
+
+Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,
+                                      int64_t kv_tokens) {
   TRY(check_repack_cache_argument(options, path));
   TRY_ASSIGN(auto backend, create_backend(options));  // before a model is made for nothing
   TRY_ASSIGN(gguf::File file, open_model(path));
+  if (kv_tokens > 0 && !options.no_kv && check_memory(file, 0)) {
+    TRY_ASSIGN(const DType type, kv_type(options));
+    // What else is wrong with the file is said when it is loaded.
+    if (const auto bytes = kv_bytes(file, type, kv_tokens)) TRY(check_memory(file, *bytes));
+  }
   return load(std::move(file), std::move(backend), options);
 }
 

@@ -55,9 +55,18 @@ Status check_repack_cache_argument(const ModelOptions& options, const std::strin
 // Opens what model::open_model() does, or the embedded demo model when `path` is empty; a bar on stderr, when
 // that is a terminal, while a synthetic model is made.
 Result<gguf::File> open_model(const std::string& path);
+// Bytes of the keys and values of `tokens` positions of this model, its context at most; errors as
+// kv::check_type().
+Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens);
+// kResource, with the sum, when weights and `kv_bytes` are more than there is memory for: they would come
+// from the disk again and again. A synthetic model is in memory already.
+Status check_memory(const gguf::File& file, uint64_t kv_bytes);
 // Opens and loads the model; a bar on stderr when that is a terminal. kCancelled once a signal came
-// (signals.h), as while opening.
-Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options);
+// (signals.h), as while opening. What check_memory() says, before loading, where keys and values of
+// `kv_tokens` positions have no room beside the weights; weights that have none themselves are left to the
+// backend, which may read them from the file.
+Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,
+                                      int64_t kv_tokens = 0);
 // Of a file that open_model() gave.
 Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options);
 

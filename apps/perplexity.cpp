@@ -97,10 +97,10 @@ Result<int> run(const Options& options) {
                       escaped(options.text_path, 4096));
   }
   const std::atomic<bool>& cancelled = install_signal_flag();
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model, options.context));
   std::optional<model::LoadedModel> base;
   if (!options.base_path.empty()) {
-    TRY_ASSIGN(base, load_model(options.base_path, options.model));
+    TRY_ASSIGN(base, load_model(options.base_path, options.model, options.context));
   }
   ProgressBar bar;
   using Clock = std::chrono::steady_clock;

@@ -317,6 +317,25 @@ TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
   EXPECT_TRUE(contains(json["text"], "\ufffd")) << json["text"];
 }
 
+TEST(GenerateCommand, AContextBeyondMemoryIsRefusedBeforeTheModelIsLoaded) {
+  // A position takes 64 layers x 2 x 2 heads x 64 x 4 bytes. The weights cannot be loaded: a norm is missing.
+  TinyModel tiny({.n_layers = 64, .head_dim = 64, .context_length = uint32_t{1} << 30});
+  tiny.tensors.erase("output_norm.weight");
+  const std::string model = write_file("long.gguf", tiny.bytes());
+  const auto refused = [](const Finished& finished, const std::string& kv) {
+    expect_refusal(finished, 1, " of weights and " + kv + " of keys and values; ");
+    EXPECT_TRUE(contains(finished.err, " are available; ask for fewer tokens, or for a smaller --kv-type\n"));
+    EXPECT_EQ(lines(finished.err), 1u);
+  };
+  refused(generate("--kv-type f32 " + model + " hello 2147483647"), "70.4 TB");
+  refused(generate(model + " hello 1073741824"), "35.2 TB");
+  refused(run_program("model-generate", model + " hello 1073741824", ""), "35.2 TB");
+  refused(run_program("inferno", "perplexity --kv-type f32 --ctx 16777216 " + model + " -", "hello"),
+          "1.1 TB");
+  expect_refusal(generate(model + " hello 8"), 1, "output_norm.weight");
+  expect_refusal(generate("--no-kv " + model + " hello 2147483647"), 1, "output_norm.weight");
+}
+
 TEST(GenerateCommand, TheContextBoundsPromptAndTokens) {
   std::string ids = "--prompt-ids 5";
   for (int i = 1; i < 505; ++i) ids += ",5";
