@@ -108,6 +108,9 @@ struct Figures {
   std::optional<double> stalled;            // stalled_share(), the median over trials
   Shares shares;
   std::optional<PhaseFigures> prefill, decode;
+  // Decode against the ceiling of engines that read all of the LM head for each token; absent where no screen
+  // left a part unread.
+  std::optional<OfCeiling> decode_of_whole_head;
   std::optional<PromptFigures> prompt_parts;
   Limits limits;               // the medians of what held for the trials
   double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any

@@ -140,6 +140,21 @@ TEST(Figures, NameTheCeilingThatBinds) {
   EXPECT_FALSE(f->prefill->of_ceiling->partial);
 }
 
+TEST(Figures, WhatAScreenLeftUnreadCountsForTheWholeHead) {
+  bench::Trial trial = three_tokens();  // 200 MB in 10 ms: 50 % of 40 GB/s
+  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_whole_head);
+  // Three passes, of which the prompt's is none of decode: 20 MB less in each of the other two.
+  trial.head_screen = {.passes = 3, .screened = 3, .head_bytes = 150'000'000, .read_bytes = 90'000'000};
+  auto f = bench::figures(result_of({trial}), make_setting());
+  EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
+  ASSERT_TRUE(f->decode_of_whole_head);
+  EXPECT_DOUBLE_EQ(f->decode_of_whole_head->pct, 60);  // 240 MB
+  EXPECT_DOUBLE_EQ(f->bytes_per_token, 100e6);
+  trial.head_screen.read_bytes = 151'000'000;  // a screen that saved nothing
+  f = bench::figures(result_of({trial}), make_setting());
+  EXPECT_DOUBLE_EQ(f->decode_of_whole_head->pct, 50);
+}
+
 TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {
   bench::Setting setting = make_setting();
   setting.ceilings.peaks = {{"fp32", "a", 2, 100},

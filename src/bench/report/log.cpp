@@ -60,6 +60,7 @@ LogEntry::Config config_entry(const ConfigResult& result, const Figures& f) {
     config.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
     config.decode_bound = name(f.decode->of_ceiling->bound);
   }
+  if (f.decode_of_whole_head) config.decode_pct_of_whole_head = f.decode_of_whole_head->pct;
   if (f.prompt_parts) config.prefill_rest_pct = 100 * f.prompt_parts->rest;
   return config;
 }
@@ -78,6 +79,7 @@ Json config_json(const LogEntry::Config& config) {
           {"step_p50_ms", or_null(config.step_p50_ms)},
           {"prefill_pct_of_ceiling", or_null(config.prefill_pct_of_ceiling)},
           {"decode_pct_of_ceiling", or_null(config.decode_pct_of_ceiling)},
+          {"decode_pct_of_whole_head", or_null(config.decode_pct_of_whole_head)},
           {"decode_gb_per_s", or_null(config.decode_gb_per_s)},
           {"decode_bound", config.decode_bound},
           {"prefill_rest_pct", or_null(config.prefill_rest_pct)}};
@@ -99,9 +101,10 @@ LogEntry::Config read_config(JsonReader& json) {
   config.step_p50_ms = json.optional_number("step_p50_ms");
   config.prefill_pct_of_ceiling = json.optional_number("prefill_pct_of_ceiling");
   config.decode_pct_of_ceiling = json.optional_number("decode_pct_of_ceiling");
+  config.decode_pct_of_whole_head = json.optional_number("decode_pct_of_whole_head");  // older lines lack it
   config.decode_gb_per_s = json.optional_number("decode_gb_per_s");
   config.decode_bound = json.optional_text("decode_bound").value_or("");
-  config.prefill_rest_pct = json.optional_number("prefill_rest_pct");  // older lines lack it
+  config.prefill_rest_pct = json.optional_number("prefill_rest_pct");  // likewise
   return config;
 }
 

@@ -130,26 +130,36 @@ std::string in_brackets(const std::optional<double>& pct) {
   return pct ? fmt::format(" ({})", fixed(*pct, 1)) : std::string();
 }
 
-std::string ceiling_cell(const std::optional<PhaseFigures>& phase) {
-  if (!phase || !phase->of_ceiling) return "—";
-  const OfCeiling& of = *phase->of_ceiling;
-  return fmt::format("{}{} {}{}", fixed(of.pct, 1), in_brackets(of.pct_of_typical), name(of.bound),
-                     of.partial ? "*" : "");
+std::string ceiling_cell(const std::optional<OfCeiling>& of) {
+  if (!of) return "—";
+  return fmt::format("{}{} {}{}", fixed(of->pct, 1), in_brackets(of->pct_of_typical), name(of->bound),
+                     of->partial ? "*" : "");
+}
+
+// Whether part of the LM head was left unread in some row.
+bool has_screened_head(const Column& column) {
+  return std::any_of(column.figures.begin(), column.figures.end(),
+                     [](const auto& f) { return f && f->decode_of_whole_head; });
 }
 
 std::string ceiling_table(std::span<const Config> configs, std::span<const Column> columns) {
   const auto of = [](std::optional<PhaseFigures> Figures::*phase) {
     return [phase](const Column& column, size_t i) {
       const auto& f = column.figures[i];
-      return f ? ceiling_cell((*f).*phase) : "—";
+      return ceiling_cell(f && (*f).*phase ? ((*f).*phase)->of_ceiling : std::nullopt);
     };
+  };
+  const auto of_whole_head = [](const Column& column, size_t i) {
+    const auto& f = column.figures[i];
+    return ceiling_cell(f ? f->decode_of_whole_head : std::nullopt);
   };
   const Cell gb_per_s = cell(
       "decode GB/s",
       [](const Figures& f) { return f.decode ? std::optional(f.decode->gb_per_s) : std::nullopt; }, 2);
-  return "### Share of the ceiling that binds (%)\n\n" +
-         config_table(configs, columns,
-                      {{"prefill", of(&Figures::prefill)}, {"decode", of(&Figures::decode)}, gb_per_s});
+  std::vector<Cell> cells = {{"prefill", of(&Figures::prefill)}, {"decode", of(&Figures::decode)}, gb_per_s};
+  if (std::any_of(columns.begin(), columns.end(), has_screened_head))
+    cells.push_back({"decode, whole head", of_whole_head});
+  return "### Share of the ceiling that binds (%)\n\n" + config_table(configs, columns, cells);
 }
 
 std::string shares_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -263,6 +273,12 @@ std::string notes(std::span<const Column> columns) {
         "- In brackets: the share of the machine's median speed beside each trial, which is measured in some "
         "tens of windows (of memory: each reads as much as a token does); the first number is of the best of "
         "them. The second may pass 100.\n";
+  }
+  if (std::any_of(columns.begin(), columns.end(), has_screened_head)) {
+    notes +=
+        "- `decode` counts the bytes that were read. `whole head`: of the speed at which all weights, keys "
+        "and "
+        "values could be read for each token, as engines do that need all of the LM head; it may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";

@@ -28,6 +28,17 @@ TEST(BenchLog, ALineHoldsTheMediansOfARun) {
   EXPECT_EQ(read->configs[0].decode_bound, "memory");
 }
 
+TEST(BenchLog, HoldsDecodeAsIfTheWholeHeadWasRead) {
+  bench::Report report = make_report();
+  for (bench::Trial& trial : report.results[0].trials)
+    trial.head_screen = {.passes = 4, .screened = 4, .head_bytes = 4'000'000, .read_bytes = 2'000'000};
+  std::string line = bench::to_json_line(bench::log_entry(report));
+  const auto read = bench::log_entry_from_json(line).value();
+  EXPECT_GT(read.configs[0].decode_pct_of_whole_head.value_or(0), *read.configs[0].decode_pct_of_ceiling);
+  EXPECT_FALSE(read.configs[1].decode_pct_of_whole_head);
+  EXPECT_EQ(bench::to_json_line(read), line);
+}
+
 TEST(BenchLog, HoldsWhatIsLeftOfAPromptBesideMatricesAndAttention) {
   bench::Report report = make_report();
   for (bench::Trial& trial : report.results[0].trials)

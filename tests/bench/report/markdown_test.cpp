@@ -95,6 +95,20 @@ TEST(Markdown, ShowsCeilingsAndSharesOfTime) {
   EXPECT_NE(table_below(text, "Where the wall time goes (%)").find("Alpha detok"), std::string::npos) << text;
 }
 
+TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
+  bench::Report report = make_report("Alpha", {microseconds(1000)});
+  const std::string heading = "Share of the ceiling that binds (%)";
+  EXPECT_EQ(bench::markdown({&report, 1}).find("whole head"), std::string::npos);
+  for (bench::Trial& trial : report.results[0].trials)
+    trial.head_screen = {.passes = 64, .screened = 64, .head_bytes = 64'000, .read_bytes = 32'000};
+  const std::string text = bench::markdown({&report, 1});
+  const std::string table = table_below(text, heading);
+  EXPECT_NE(table.find(" decode GB/s | decode, whole head |"), std::string::npos) << table;
+  EXPECT_TRUE(table.ends_with("— |\n")) << "the other row has no screen\n" << table;
+  EXPECT_NE(text.find("- `decode` counts the bytes that were read. `whole head`: "), std::string::npos)
+      << text;
+}
+
 TEST(Markdown, ShowsWhereTheTimeOfAPromptGoesWhereItIsKnown) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   const std::string heading = "Where the time of a prompt goes (%)";
