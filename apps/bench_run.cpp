@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "apps/progress_bar.h"
 #include "apps/validators.h"
 #include "base/text.h"

@@ -139,7 +139,9 @@ Result<int> run(Options options) {
   TRY_ASSIGN(options.replay.kv_type, kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
   options.replay.cancelled = cancel_by(&cancelled);
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
+  TRY_ASSIGN(const model::LoadedModel loaded,
+             load_model(options.model_path, options.model,
+                        options.replay.prompt_tokens + options.replay.new_tokens));
   TRY_ASSIGN(const auto tokenizer, choose_tokenizer(options, loaded));
   TRY_ASSIGN(const std::vector<Text> texts, read_texts(options, *tokenizer));
   ProgressBar bar;

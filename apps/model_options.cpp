@@ -10,11 +10,11 @@
 #include "apps/signals.h"
 #include "apps/validators.h"
 #include "base/cache_folder.h"
+#include "base/checked_math.h"
 #include "base/cpu_topology.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
-#include "bench/runner.h"
 #include "kv/kv_cache.h"
 #include "model/config.h"
 #include "model/presets.h"
@@ -270,6 +270,41 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   return loaded;
 }
 
+uint64_t weight_bytes(const gguf::File& file) {
+  uint64_t bytes = 0;
+  for (const gguf::TensorInfo& info : file.tensors()) bytes += info.tensor.bytes();
+  return bytes;
+}
+
+Status check_sum(const gguf::File& file, uint64_t weights, uint64_t kv, std::optional<uint64_t> available,
+                 std::string_view advice = "") {
+  const uint64_t sum = checked_add(weights, kv).value_or(UINT64_MAX);
+  if (!available || sum <= *available) return {};
+  return make_error(ErrorCode::kResource,
+                    "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available{}",
+                    escaped(file.path(), 4096), human_bytes(sum), human_bytes(weights), human_bytes(kv),
+                    human_bytes(*available), advice);
+}
+
+// What check_memory() says where the backend's memory has no room for keys and values of `tokens` positions
+// beside the weights that it copies. Weights that have none themselves are left to who loads them: it knows a
+// way to do without.
+Status check_context(const gguf::File& file, const backend::Backend& backend, const ModelOptions& options,
+                     int64_t tokens) {
+  TRY_ASSIGN(const DType type, kv_type(options));
+  const auto kv = kv_bytes(file, type, tokens);
+  if (!kv && kv.error().code == ErrorCode::kInvalidArgument) return kv.error();
+  if (!kv) return {};  // what is wrong with the file is said when it is loaded
+  // What lies in a cache's file is mapped, and given back where memory is short.
+  const bool copies = backend.copies_weights() && options.repack_cache.empty();
+  const uint64_t weights = copies ? weight_bytes(file) : 0;
+  const auto available = backend.available_memory();
+  if (available && weights > *available) return {};
+  return check_sum(
+      file, weights, *kv, available,
+      type == DType::kQ8_0 ? "; ask for fewer tokens" : "; ask for fewer tokens, or for a smaller --kv-type");
+}
+
 }  // namespace
 
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens) {
@@ -278,19 +313,13 @@ Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens)
   for (const model::LayerConfig& layer : config.layers)
     kv.layers.push_back({layer.n_kv_heads, config.head_dim});
   TRY(kv::check_type(kv));
-  return bench::cache_bytes(kv, std::min(tokens, config.context_length));
+  const int64_t positions = std::min(tokens, config.context_length);
+  // A number that is no memory's, where it has more than 64 bits.
+  return checked_mul(kv::bytes_per_position(kv), static_cast<uint64_t>(positions)).value_or(UINT64_MAX);
 }
 
 Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
-  uint64_t weights = 0;
-  for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
-  const auto available = available_memory();
-  if (!available || weights + kv_bytes <= *available) return {};
-  return make_error(ErrorCode::kResource,
-                    "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available{}",
-                    escaped(file.path(), 4096), human_bytes(weights + kv_bytes), human_bytes(weights),
-                    human_bytes(kv_bytes), human_bytes(*available),
-                    weights <= *available ? "; ask for fewer tokens, or for a smaller --kv-type" : "");
+  return check_sum(file, weight_bytes(file), kv_bytes, available_memory());
 }
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,
@@ -298,11 +327,7 @@ Result<model::LoadedModel> load_model(const std::string& path, const ModelOption
   TRY(check_repack_cache_argument(options, path));
   TRY_ASSIGN(auto backend, create_backend(options));  // before a model is made for nothing
   TRY_ASSIGN(gguf::File file, open_model(path));
-  if (kv_tokens > 0 && !options.no_kv && check_memory(file, 0)) {
-    TRY_ASSIGN(const DType type, kv_type(options));
-    // What else is wrong with the file is said when it is loaded.
-    if (const auto bytes = kv_bytes(file, type, kv_tokens)) TRY(check_memory(file, *bytes));
-  }
+  if (kv_tokens > 0) TRY(check_context(file, *backend, options, kv_tokens));
   return load(std::move(file), std::move(backend), options);
 }
 

@@ -58,13 +58,13 @@ Result<gguf::File> open_model(const std::string& path);
 // Bytes of the keys and values of `tokens` positions of this model, its context at most; errors as
 // kv::check_type().
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens);
-// kResource, with the sum, when weights and `kv_bytes` are more than there is memory for: they would come
-// from the disk again and again. A synthetic model is in memory already.
+// kResource, with the sum, when all weights and `kv_bytes` are more than the machine has memory for: speeds
+// would be those of the disk.
 Status check_memory(const gguf::File& file, uint64_t kv_bytes);
 // Opens and loads the model; a bar on stderr when that is a terminal. kCancelled once a signal came
-// (signals.h), as while opening. What check_memory() says, before loading, where keys and values of
-// `kv_tokens` positions have no room beside the weights; weights that have none themselves are left to the
-// backend, which may read them from the file.
+// (signals.h), as while opening. Where it is known that `kv_tokens` positions will be asked for (0: it is
+// not), kResource, with the sum, before anything is loaded, when their keys and values have no room in the
+// backend's memory beside the weights; errors as kv_bytes().
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,
                                       int64_t kv_tokens = 0);
 // Of a file that open_model() gave.

@@ -157,20 +157,20 @@ std::optional<PromptFigures> prompt_figures(std::vector<Trial> trials, const Lim
       .rest = median_share(trials, &PromptParts::rest)};
 }
 
-// As if the decode passes had read what a screen left unread of the LM head in as many passes.
-std::vector<Trial> with_whole_head(std::vector<Trial> trials) {
-  for (Trial& trial : trials) {
-    const metrics::HeadScreenUse& use = trial.head_screen;
-    if (use.passes == 0 || use.read_bytes >= use.head_bytes) continue;
-    const auto unread =
-        static_cast<double>(use.head_bytes - use.read_bytes) / static_cast<double>(use.passes);
-    trial.decode_cost.weight_bytes += static_cast<uint64_t>(unread * static_cast<double>(trial.steps.size()));
-  }
-  return trials;
+bool leaves_head_unread(const Trial& trial) {
+  const metrics::HeadScreenUse& use = trial.head_screen;
+  return use.passes > 0 && use.read_bytes < use.head_bytes;
 }
 
-bool has_screened(const Trial& trial) {
-  return trial.head_screen.screened > 0;
+// As if the decode passes had read what a screen left unread of the LM head, each the mean of all passes, the
+// prompt's last one included.
+std::vector<Trial> with_whole_head(std::vector<Trial> trials) {
+  for (Trial& trial : trials) {
+    if (!leaves_head_unread(trial)) continue;
+    const metrics::HeadScreenUse& use = trial.head_screen;
+    trial.decode_cost.weight_bytes += (use.head_bytes - use.read_bytes) / use.passes * trial.steps.size();
+  }
+  return trials;
 }
 
 double mean_bytes_per_token(const std::vector<Trial>& trials) {
@@ -319,7 +319,7 @@ std::optional<Figures> figures(const ConfigResult& result, const Setting& settin
   f.limits = median_limits(trials, limit);
   f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit, f.limits);
   f.decode = phase(trials, &Trial::decode, &Trial::decode_cost, limit, f.limits);
-  if (std::any_of(trials.begin(), trials.end(), has_screened)) {
+  if (std::any_of(trials.begin(), trials.end(), leaves_head_unread)) {
     const auto whole = phase(with_whole_head(trials), &Trial::decode, &Trial::decode_cost, limit, f.limits);
     if (whole) f.decode_of_whole_head = whole->of_ceiling;
   }

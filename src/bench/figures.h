@@ -108,8 +108,8 @@ struct Figures {
   std::optional<double> stalled;            // stalled_share(), the median over trials
   Shares shares;
   std::optional<PhaseFigures> prefill, decode;
-  // Decode against the ceiling of engines that read all of the LM head for each token; absent where no screen
-  // left a part unread.
+  // Decode against the ceiling of engines that read all of the LM head for each token; absent where no part
+  // was left unread.
   std::optional<OfCeiling> decode_of_whole_head;
   std::optional<PromptFigures> prompt_parts;
   Limits limits;               // the medians of what held for the trials

@@ -145,14 +145,16 @@ TEST(Figures, WhatAScreenLeftUnreadCountsForTheWholeHead) {
   EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_whole_head);
   // Three passes, of which the prompt's is none of decode: 20 MB less in each of the other two.
   trial.head_screen = {.passes = 3, .screened = 3, .head_bytes = 150'000'000, .read_bytes = 90'000'000};
-  auto f = bench::figures(result_of({trial}), make_setting());
+  const auto f = bench::figures(result_of({trial}), make_setting());
   EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
   ASSERT_TRUE(f->decode_of_whole_head);
   EXPECT_DOUBLE_EQ(f->decode_of_whole_head->pct, 60);  // 240 MB
   EXPECT_DOUBLE_EQ(f->bytes_per_token, 100e6);
+  // Of trials, the middle one: with 50, 50 and 60 %.
+  const auto mixed = bench::figures(result_of({three_tokens(), trial, three_tokens()}), make_setting());
+  EXPECT_DOUBLE_EQ(mixed->decode_of_whole_head->pct, 50);
   trial.head_screen.read_bytes = 151'000'000;  // a screen that saved nothing
-  f = bench::figures(result_of({trial}), make_setting());
-  EXPECT_DOUBLE_EQ(f->decode_of_whole_head->pct, 50);
+  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_whole_head);
 }
 
 TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {

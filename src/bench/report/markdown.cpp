@@ -276,9 +276,10 @@ std::string notes(std::span<const Column> columns) {
   }
   if (std::any_of(columns.begin(), columns.end(), has_screened_head)) {
     notes +=
-        "- `decode` counts the bytes that were read. `whole head`: of the speed at which all weights, keys "
-        "and "
-        "values could be read for each token, as engines do that need all of the LM head; it may pass 100.\n";
+        "- `decode` counts the bytes that were read. `whole head`: against the shortest time for all "
+        "weights, "
+        "keys and values of each token, as engines read them that need all of the LM head; it may pass "
+        "100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";

@@ -56,6 +56,13 @@ Trial read_trial(JsonReader json) {
     ceilings.expect(std::find(known.begin(), known.end(), trial.ceilings->arithmetic) != known.end(),
                     "arithmetic", "fp32, bf16, fp16 or int8");
   }
+  if (json.has("head_screen")) {  // older reports lack it
+    JsonReader screen = json.object("head_screen");
+    trial.head_screen = {.passes = screen.whole("passes"),
+                         .screened = screen.whole("screened"),
+                         .head_bytes = screen.whole("head_bytes"),
+                         .read_bytes = screen.whole("read_bytes")};
+  }
   trial.stolen = json.optional_number("stolen");
   if (json.has("line_trips_ns")) {  // older reports lack them
     JsonReader trips = json.object("line_trips_ns");

@@ -72,6 +72,10 @@ Json trial_json(const Trial& trial) {
                                              {"typical_read_gb_per_s", trial.ceilings->typical_read_gb_per_s},
                                              {"typical_gops", trial.ceilings->typical_gops}}
                                       : Json(nullptr)},
+          {"head_screen", Json{{"passes", trial.head_screen.passes},
+                               {"screened", trial.head_screen.screened},
+                               {"head_bytes", trial.head_screen.head_bytes},
+                               {"read_bytes", trial.head_screen.read_bytes}}},
           {"stolen", or_null(trial.stolen)},
           {"line_trips_ns", trial.line_trips ? Json{{"shortest", trial.line_trips->shortest.count()},
                                                     {"longest", trial.line_trips->longest.count()}}

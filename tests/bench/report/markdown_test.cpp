@@ -1,9 +1,11 @@
 #include "bench/report/markdown.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
+#include "bench/figures.h"
 #include "bench/report/markdown_table.h"
 #include "support/bench_reports.h"
 
@@ -99,12 +101,17 @@ TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   const std::string heading = "Share of the ceiling that binds (%)";
   EXPECT_EQ(bench::markdown({&report, 1}).find("whole head"), std::string::npos);
-  for (bench::Trial& trial : report.results[0].trials)
-    trial.head_screen = {.passes = 64, .screened = 64, .head_bytes = 64'000, .read_bytes = 32'000};
+  for (bench::Trial& trial : report.results[0].trials) {  // as much again in each pass
+    const uint64_t unread = trial.decode_cost.bytes() / trial.steps.size();
+    trial.head_screen = {.passes = 64, .screened = 64, .head_bytes = 128 * unread, .read_bytes = 64 * unread};
+  }
+  const auto figures = bench::figures(report.results[0], report.setting);
+  const std::string twice = fmt::format(" {:.1f} memory |\n", 2 * figures->decode->of_ceiling->pct);
   const std::string text = bench::markdown({&report, 1});
   const std::string table = table_below(text, heading);
   EXPECT_NE(table.find(" decode GB/s | decode, whole head |"), std::string::npos) << table;
-  EXPECT_TRUE(table.ends_with("— |\n")) << "the other row has no screen\n" << table;
+  EXPECT_NE(table.find(twice), std::string::npos) << twice << table;
+  EXPECT_TRUE(table.ends_with(" — |\n")) << "the other row has no screen\n" << table;
   EXPECT_NE(text.find("- `decode` counts the bytes that were read. `whole head`: "), std::string::npos)
       << text;
 }

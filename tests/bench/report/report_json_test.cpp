@@ -73,9 +73,10 @@ TEST(ReportJson, HasTheSeedsKeysWithTheSeedsMeaning) {
 
 TEST(ReportJson, HasOurKeys) {
   const Json config = config_of(make_report());
-  for (const char* key : {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling",
-                          "decode_gb_per_s", "git_revision", "quartiles", "kv_type", "parts", "prompt_parts",
-                          "bytes_per_token", "raw_trials", "decode_stalled_share"}) {
+  for (const char* key :
+       {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling", "decode_gb_per_s",
+        "git_revision", "quartiles", "kv_type", "parts", "prompt_parts", "bytes_per_token", "raw_trials",
+        "decode_stalled_share", "decode_pct_of_whole_head", "decode_pct_of_whole_head_typical"}) {
     EXPECT_TRUE(config.contains(key)) << key;
   }
   double sum = 0;
@@ -123,6 +124,7 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].cut = true;
   report.results[1].note = "cut <for> a reason";
   report.results[1].peak_gpu_bytes = 5;
+  for (bench::Trial& trial : report.results[1].trials) trial.head_screen = {64, 60, 640'000, 320'000};
   report.results[1].trials[1].ceilings = {33.5, 901, "int8"};
   report.results[1].trials[1].ceilings->typical_read_gb_per_s = 30.5;
   report.results[1].trials[1].ceilings->typical_gops = 800;
@@ -193,6 +195,7 @@ TEST(ReportJson, ErrorsNameTheFieldAndWhatWasFound) {
 
 TEST(ReportJson, WhateverReplacesAnyValueIsReadOrRefused) {
   bench::Report whole = {make_setting(), {make_result("short", {microseconds(900)})}};
+  whole.results[0].trials[0].head_screen = {64, 60, 640'000, 320'000};
   whole.results[0].trials[0].prompt_parts = {milliseconds(8), milliseconds(1), milliseconds(3), 500};
   const Json report = parse_json(bench::to_json(whole)).value();
   const Json flat = report.flatten();
