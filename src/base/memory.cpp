@@ -10,37 +10,47 @@ namespace inferno {
 namespace {
 
 // The number that a file holds, or nullopt ("max", absent, unreadable).
-std::optional<uint64_t> number_in(const char* path) {
+std::optional<uint64_t> number_in(const std::string& path) {
   std::ifstream in(path);
   uint64_t value = 0;
   if (in >> value) return value;
   return std::nullopt;
 }
 
-// The bytes of a line "KEY:   NUMBER kB" of a file in /proc.
-std::optional<uint64_t> kilobytes_in(const char* path, std::string_view key) {
+// The number behind `key` at a line's beginning.
+std::optional<uint64_t> number_behind(const std::string& path, std::string_view key) {
   std::ifstream in(path);
   for (std::string line; std::getline(in, line);) {
     if (line.compare(0, key.size(), key) != 0) continue;
     std::istringstream rest(line.substr(key.size()));
-    uint64_t kib = 0;
-    if (rest >> kib) return kib * 1024;
+    uint64_t value = 0;
+    if (rest >> value) return value;
   }
   return std::nullopt;
 }
 
-std::optional<uint64_t> control_group_left() {
-  const auto limit = number_in("/sys/fs/cgroup/memory.max");
-  const auto used = number_in("/sys/fs/cgroup/memory.current");
-  if (!limit || !used) return std::nullopt;
-  return *limit > *used ? *limit - *used : 0;
+// Of a file in /proc, whose lines are "KEY:   NUMBER kB".
+std::optional<uint64_t> kilobytes_in(const std::string& path, std::string_view key) {
+  const auto kib = number_behind(path, key);
+  return kib ? std::optional(*kib * 1024) : std::nullopt;
 }
 
 }  // namespace
 
+std::optional<uint64_t> control_group_left(const std::string& folder) {
+  const auto limit = number_in(folder + "/memory.max");
+  const auto used = number_in(folder + "/memory.current");
+  if (!limit || !used) return std::nullopt;
+  const std::string stat = folder + "/memory.stat";
+  const uint64_t cached =
+      number_behind(stat, "active_file ").value_or(0) + number_behind(stat, "inactive_file ").value_or(0);
+  const uint64_t held = *used > cached ? *used - cached : 0;
+  return *limit > held ? *limit - held : 0;
+}
+
 std::optional<uint64_t> available_memory() {
   const auto machine = kilobytes_in("/proc/meminfo", "MemAvailable:");
-  const auto group = control_group_left();
+  const auto group = control_group_left("/sys/fs/cgroup");
   if (machine && group) return std::min(*machine, *group);
   return machine ? machine : group;
 }

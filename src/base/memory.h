@@ -3,12 +3,18 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace inferno {
 
 // Bytes that can be allocated without swapping or being killed: the smaller of the machine's available memory
 // and what the control group has left. nullopt where the system does not tell.
 std::optional<uint64_t> available_memory();
+
+// What the control group of this folder leaves (cgroup v2, "Memory Interface Files"): its limit without what
+// it holds. Files that it has cached are given back when memory is short: a model that was read before is no
+// reason to refuse it now. nullopt without a limit.
+std::optional<uint64_t> control_group_left(const std::string& folder);
 
 // The most memory that the process has had resident since its start or the last reset; nullopt where the
 // system does not tell.
