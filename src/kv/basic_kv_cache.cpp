@@ -58,8 +58,17 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
   for (const LayerShape& layer : config.layers) {
     const size_t bytes = row_bytes(config.dtype, static_cast<size_t>(layer.n_kv_heads * layer.head_dim)) *
                          static_cast<size_t>(*positions);
-    TRY_ASSIGN(Buffer k, backend.alloc(bytes));
-    TRY_ASSIGN(Buffer v, backend.alloc(bytes));
+    // A limit that available_memory() does not see, such as ulimit -v, or a fragmented device.
+    const auto alloc = [&]() -> Result<Buffer> {
+      Result<Buffer> buffer = backend.alloc(bytes);
+      if (buffer) return buffer;
+      return make_error(buffer.error().code,
+                        "KV cache: {} x {} positions x {} bytes ({}) need {}: {}; ask for a shorter context",
+                        config.max_seqs, config.max_positions, per_position, name(config.dtype),
+                        human_bytes(*total), buffer.error().message);
+    };
+    TRY_ASSIGN(Buffer k, alloc());
+    TRY_ASSIGN(Buffer v, alloc());
     cache->layers_.push_back(
         {k.data(), v.data(), config.dtype, cache->block_size_, layer.n_kv_heads, layer.head_dim});
     cache->buffers_.push_back(std::move(k));

@@ -47,6 +47,13 @@ std::string machine_lines(const Column& column) {
     ceilings += fmt::format("{}{:.1f} G {} operations/s", ceilings.empty() ? "" : ", ", *limit.gops,
                             limit.arithmetic);
   }
+  const auto& results = column.report->results;
+  const bool has_own = std::any_of(results.begin(), results.end(), [](const ConfigResult& result) {
+    return std::any_of(result.trials.begin(), result.trials.end(),
+                       [](const Trial& trial) { return trial.ceilings.has_value(); });
+  });
+  if (has_own && !ceilings.empty())
+    ceilings += " as remembered (trials are held against those measured beside them)";
   return fmt::format(
       "- **{}**: {} weights, {}; {} ({} backend, {}, {} thread{}); ceilings: {}; inferno {}{}, {}\n",
       column.name, escaped(s.dtype), s.use_kv_cache ? escaped(s.kv_type) + " KV cache" : "no KV cache",
@@ -276,10 +283,9 @@ std::string notes(std::span<const Column> columns) {
   }
   if (std::any_of(columns.begin(), columns.end(), has_screened_head)) {
     notes +=
-        "- `decode` counts the bytes that were read. `whole head`: against the shortest time for all "
-        "weights, "
-        "keys and values of each token, as engines read them that need all of the LM head; it may pass "
-        "100.\n";
+        "- `decode` counts the bytes that were read; `decode, whole head` is the share it would be, had all "
+        "of "
+        "the LM head been read in that time: compare that with engines that read it. It may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";

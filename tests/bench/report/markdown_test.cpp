@@ -97,6 +97,14 @@ TEST(Markdown, ShowsCeilingsAndSharesOfTime) {
   EXPECT_NE(table_below(text, "Where the wall time goes (%)").find("Alpha detok"), std::string::npos) << text;
 }
 
+TEST(Markdown, TellsCeilingsBesideTrialsFromThoseThatAreRemembered) {
+  bench::Report report = make_report("Alpha", {microseconds(1000)});
+  EXPECT_EQ(bench::markdown({&report, 1}).find("as remembered"), std::string::npos);
+  report.results[0].trials[0].ceilings = {33.5, 901, "int8"};
+  EXPECT_NE(bench::markdown({&report, 1}).find("int8 operations/s as remembered (trials are held against"),
+            std::string::npos);
+}
+
 TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   const std::string heading = "Share of the ceiling that binds (%)";
@@ -112,7 +120,8 @@ TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
   EXPECT_NE(table.find(" decode GB/s | decode, whole head |"), std::string::npos) << table;
   EXPECT_NE(table.find(twice), std::string::npos) << twice << table;
   EXPECT_TRUE(table.ends_with(" — |\n")) << "the other row has no screen\n" << table;
-  EXPECT_NE(text.find("- `decode` counts the bytes that were read. `whole head`: "), std::string::npos)
+  EXPECT_NE(text.find("- `decode` counts the bytes that were read; `decode, whole head` is "),
+            std::string::npos)
       << text;
 }
 
