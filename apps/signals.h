@@ -6,7 +6,8 @@
 
 namespace inferno::apps {
 
-// From now on the first SIGINT or SIGTERM sets the flag; a second one, of either, ends the process at once.
+// From now on the first SIGINT or SIGTERM sets the flag; a second one, of either, ends the process at once,
+// unless it comes within a tenth of a second, as part of the same wish.
 const std::atomic<bool>& install_signal_flag();
 // From now on reading a page that a mapped file no longer has (somebody cut it short, its disk failed) ends
 // the process with a sentence and exit code 1. An error of the library it cannot be: the page is missing in

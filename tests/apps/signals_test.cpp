@@ -75,6 +75,19 @@ TEST(Signals, WhileCeilingsAreMeasuredTheRunEndsSoon) {
                                             "measured\n");
 }
 
+// As timeout(1) sends them: to its child, then to the child's group.
+TEST(Signals, TwoInAMomentAreOne) {
+  RunningProgram program("inferno", kSlow);
+  ASSERT_NE(program.read_some(), "");
+  program.send(SIGINT);
+  program.send(SIGINT);
+  program.send(SIGTERM);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  EXPECT_FALSE(finished.killed);
+  EXPECT_NE(finished.err.find("\nmetrics:\n"), std::string::npos) << finished.err;
+}
+
 TEST(Signals, TheSecondEndsAtOnce) {
   // More JSON than the pipe holds: only a signal ends the program that waits for a reader.
   std::string arguments = "generate --json -n 1 --prompt-ids 4000";
