@@ -57,6 +57,8 @@ void on_missing_page(int number, siginfo_t* info, void*) {
 const std::atomic<bool>& install_signal_flag() {
   struct sigaction action = {};
   action.sa_handler = on_signal;
+  sigaddset(&action.sa_mask, SIGINT);  // one after the other
+  sigaddset(&action.sa_mask, SIGTERM);
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

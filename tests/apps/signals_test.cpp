@@ -83,7 +83,8 @@ TEST(Signals, TwoInAMomentAreOne) {
   program.send(SIGINT);
   program.send(SIGTERM);
   const Finished finished = program.finish();
-  EXPECT_EQ(finished.exit_code, 130) << finished.err;
+  // Which of them a thread of the process sees first is the system's to say.
+  EXPECT_TRUE(finished.exit_code == 130 || finished.exit_code == 143) << finished.exit_code << finished.err;
   EXPECT_FALSE(finished.killed);
   EXPECT_NE(finished.err.find("\nmetrics:\n"), std::string::npos) << finished.err;
 }
