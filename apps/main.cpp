@@ -97,6 +97,7 @@ int run_inferno(int argc, char** argv) {
 int run_program(int argc, char** argv) {
   const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "inferno").filename().string();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that went away is an error of write(): finish_stdout()
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a file that grows beyond the limit, of which nothing is left then
   install_missing_page_report();
   log::set_program(name);
   if (stderr_shares_stdout()) separate_log_from_text();

@@ -1,5 +1,6 @@
 // `inferno synthesize`, and synthetic models where a path is expected.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -54,6 +55,20 @@ TEST(SynthesizeCommand, RefusesWhatItCannotMakeOrWrite) {
   refused("qwen3-0.6b:q8_0:1:2 " + out, 2, "expected synthetic:PRESET[:TYPE[:SEED]]");
   refused(kSmallest, 2, "OUT");
   refused(fmt::format("{} {}/missing/x.gguf", kSmallest, dir.string()), 1, "missing does not exist; make it");
+  EXPECT_TRUE(std::filesystem::is_empty(dir));
+}
+
+// As `ulimit -f` sets it: the system says so by a signal first.
+TEST(SynthesizeCommand, AFileBeyondTheLimitLeavesNothingBehind) {
+  const auto dir = scratch_dir("synthesize_limit");
+  struct rlimit limit {};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const struct rlimit lower = {64 << 20, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &lower), 0);
+  const Finished finished = synthesize("synthetic:qwen3-0.6b:q8_0 " + (dir / "x.gguf").string());
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_TRUE(finished.err.ends_with("x.gguf: cannot write it: File too large\n")) << finished.err;
   EXPECT_TRUE(std::filesystem::is_empty(dir));
 }
 
