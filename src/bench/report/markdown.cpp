@@ -283,9 +283,9 @@ std::string notes(std::span<const Column> columns) {
   }
   if (std::any_of(columns.begin(), columns.end(), has_screened_head)) {
     notes +=
-        "- `decode` counts the bytes that were read; `decode, whole head` is the share it would be, had all "
-        "of "
-        "the LM head been read in that time: compare that with engines that read it. It may pass 100.\n";
+        "- `decode` counts the bytes that were read; `decode, whole head` is what it would be, had all of "
+        "the "
+        "LM head been read in that time: compare that with engines that read it. It may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";
