@@ -22,6 +22,10 @@ constexpr int64_t kFewestRows = 24;
 // there.
 constexpr uint64_t kTurnBytes = 320 * 1024;
 constexpr int64_t kFewestTurns = 2;
+// The same of a pipeline, whose ends have nothing beside them.
+constexpr uint64_t kPipelineBytes = 2 * 1024 * 1024;
+
+constexpr int64_t kPipelineParts = 16;
 
 template <class Part>
 kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
@@ -39,26 +43,33 @@ void CpuAttention::run(const AttentionArgs& a) {
   const bool reads_tiles = kernels_.f16_in_tiles && a.kv.dtype == DType::kF16;
   const bool is_few_rows = is_decoding_ && a.q.shape[1] / a.kv.n_kv_heads <= kernels_.fetched_query_rows;
   const bool is_trial = is_few_rows && !reads_tiles && bytes_read_ >= kUncachedBytes;
-  const int streams = is_trial ? kFetchedStreams[static_cast<size_t>(fetched_streams_.way())] : 0;
+  const int way = is_trial ? way_.way() : 0;
+  const int streams = way == kPipeline ? 0 : kFetchedStreams[static_cast<size_t>(way)];
   const auto start = std::chrono::steady_clock::now();
-  const bool in_chunks = parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim);
-  in_chunks ? run_in_chunks(all, streams) : run_parts(all, streams);
-  if (is_trial) fetched_streams_.took(std::chrono::steady_clock::now() - start, bytes_read_);
+  if (parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim)) {
+    run_in_chunks(all, streams);
+  } else if (way == kPipeline) {
+    run_pipelines(all);
+  } else {
+    run_parts(all, streams);
+  }
+  if (is_trial) way_.took(std::chrono::steady_clock::now() - start, bytes_read_);
 }
 
 // As many for each thread, of as many parts or nearly.
-int64_t CpuAttention::n_turns() const {
+int64_t CpuAttention::n_turns(bool is_pipeline) const {
   const auto n_parts = static_cast<int64_t>(parts_.size());
   const int64_t n_threads = team_.n_threads();
   if (!is_decoding_ || largest_part_ == 0) return n_parts;
-  const int64_t most_parts = std::max<int64_t>(1, static_cast<int64_t>(kTurnBytes / largest_part_));
+  const uint64_t most_bytes = is_pipeline ? kPipelineBytes : kTurnBytes;
+  const int64_t most_parts = std::max<int64_t>(1, static_cast<int64_t>(most_bytes / largest_part_));
   const int64_t of_thread = (n_parts + most_parts * n_threads - 1) / (most_parts * n_threads);
   return std::min(n_parts, std::max(of_thread, kFewestTurns) * n_threads);
 }
 
 void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
-  const int64_t n_turns = this->n_turns();
+  const int64_t n_turns = this->n_turns(false);
   const auto begin_of = [&](int64_t turn) { return n_parts * turn / n_turns; };
   team_.run(n_turns, [&](int64_t turn, unsigned) {
     const int64_t end = begin_of(turn + 1);
@@ -72,6 +83,28 @@ void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
         own.next = &next;
       }
       kernels_.attention(own);
+    }
+  });
+}
+
+void CpuAttention::run_pipelines(const AttentionParams& all) {
+  const auto n_parts = static_cast<int64_t>(parts_.size());
+  const int64_t n_turns = this->n_turns(true);
+  const auto begin_of = [&](int64_t turn) { return n_parts * turn / n_turns; };
+  team_.run(n_turns, [&](int64_t turn, unsigned) {
+    std::array<kernels::AttentionPart, kPipelineParts> own;
+    const int64_t end = begin_of(turn + 1);
+    for (int64_t begin = begin_of(turn); begin < end; begin += kPipelineParts) {
+      const int64_t n = std::min(end - begin, kPipelineParts);
+      for (int64_t i = 0; i < n; ++i)
+        own[static_cast<size_t>(i)] = whole(all, parts_[static_cast<size_t>(begin + i)]);
+      kernels::AttentionPart next;
+      const int64_t after = begin + n < end ? begin + n : begin_of(turn + team_.n_threads());
+      if (after < n_parts) {
+        next = whole(all, parts_[static_cast<size_t>(after)]);
+        own[static_cast<size_t>(n - 1)].next = &next;
+      }
+      kernels_.attention_pipeline(own.data(), n);
     }
   });
 }

@@ -17,7 +17,7 @@ class CpuAttention {
  public:
   // All three outlive it.
   CpuAttention(const CpuKernels& kernels, ThreadTeam& team, HostBackend& memory)
-      : kernels_(kernels), team_(team), memory_(memory) {}
+      : kernels_(kernels), team_(team), memory_(memory), way_(plan_of(kernels)) {}
 
   // A part is one sequence's and one KV head's query rows, at most CpuKernels::query_rows of them. Where
   // there are fewer parts than threads (decode with few KV heads), they are cut into chunks of positions; the
@@ -45,8 +45,9 @@ class CpuAttention {
   void list_parts(const AttentionArgs& a);
   bool reserve_partials(int64_t head_dim);
   Chunk chunk_of(int64_t turn);
-  int64_t n_turns() const;
+  int64_t n_turns(bool is_pipeline) const;
   void run_parts(const kernels::AttentionParams& all, int fetched_streams);
+  void run_pipelines(const kernels::AttentionParams& all);
   void run_in_chunks(const kernels::AttentionParams& all, int fetched_streams);
 
   const CpuKernels& kernels_;
@@ -56,11 +57,16 @@ class CpuAttention {
   uint64_t bytes_read_ = 0;  // likewise; by the part that reads the most:
   uint64_t largest_part_ = 0;
   bool is_decoding_ = false;  // a query of each sequence
-  // Streams in which keys and values are fetched ahead: what is fastest is a matter of the processor
+  // How keys and values of few query rows are read: what is fastest is a matter of the processor
   // (docs/decisions/001).
   static constexpr std::array kFetchedStreams = {0, 2, 4};
-  TimedChoice fetched_streams_{
-      {"streams of keys and values fetched ahead", kFetchedStreams.size(), 36, 8192, 128}};
+  static constexpr int kPipeline = kFetchedStreams.size();  // CpuKernels::attention_pipeline
+  static TimedChoice::Plan plan_of(const CpuKernels& kernels) {
+    const bool has_pipeline = kernels.attention_pipeline != nullptr;
+    return {"way of reading keys and values", kPipeline + (has_pipeline ? 1 : 0), has_pipeline ? 48 : 36,
+            8192, 128};
+  }
+  TimedChoice way_;
   Buffer partials_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/loops/attention.h"
+#include "kernels/cpu/loops/attention_pipeline.h"
 #include "kernels/cpu/loops/k_quants.h"
 #include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/logit_bounds.h"
@@ -71,6 +72,7 @@ void fill_float_ops(CpuKernels* table) {
   table->block_multiple = kKeyTile;
   table->kv_append = kv_append_rows<V>;
   table->attention = attention_part<V>;
+  if constexpr (kTileVectors<V> == 1) table->attention_pipeline = attention_pipeline<V>;
   table->query_rows = kMaxQueryRows;
   table->fetched_query_rows = V::kScoreRows;
   table->merge_attention = merge_chunks<V>;
