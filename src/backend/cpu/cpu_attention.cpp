@@ -25,7 +25,7 @@ constexpr int64_t kFewestTurns = 2;
 // The same of a pipeline, whose ends have nothing beside them.
 constexpr uint64_t kPipelineBytes = 2 * 1024 * 1024;
 
-constexpr int64_t kPipelineParts = 16;
+constexpr int64_t kPipelineParts = 16;  // at most
 
 template <class Part>
 kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
@@ -87,21 +87,26 @@ void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   });
 }
 
+// A thread's turns are neighbours: their heads are those of which it is likely to have made the keys and
+// values.
 void CpuAttention::run_pipelines(const AttentionParams& all) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
   const int64_t n_turns = this->n_turns(true);
-  const auto begin_of = [&](int64_t turn) { return n_parts * turn / n_turns; };
+  const int64_t n_threads = team_.n_threads();
+  const int64_t of_thread = n_turns % n_threads == 0 ? n_turns / n_threads : 1;
+  const auto begin_of = [&](int64_t i) { return n_parts * i / n_turns; };
+  const auto part_at = [&](int64_t i) { return whole(all, parts_[static_cast<size_t>(i)]); };
   team_.run(n_turns, [&](int64_t turn, unsigned) {
+    const int64_t i = of_thread == 1 ? turn : turn % n_threads * of_thread + turn / n_threads;
+    const int64_t end = begin_of(i + 1);
+    const int64_t end_of_thread = begin_of((i / of_thread + 1) * of_thread);
     std::array<kernels::AttentionPart, kPipelineParts> own;
-    const int64_t end = begin_of(turn + 1);
-    for (int64_t begin = begin_of(turn); begin < end; begin += kPipelineParts) {
+    for (int64_t begin = begin_of(i); begin < end; begin += kPipelineParts) {
       const int64_t n = std::min(end - begin, kPipelineParts);
-      for (int64_t i = 0; i < n; ++i)
-        own[static_cast<size_t>(i)] = whole(all, parts_[static_cast<size_t>(begin + i)]);
+      for (int64_t part = 0; part < n; ++part) own[static_cast<size_t>(part)] = part_at(begin + part);
       kernels::AttentionPart next;
-      const int64_t after = begin + n < end ? begin + n : begin_of(turn + team_.n_threads());
-      if (after < n_parts) {
-        next = whole(all, parts_[static_cast<size_t>(after)]);
+      if (begin + n < end_of_thread) {
+        next = part_at(begin + n);
         own[static_cast<size_t>(n - 1)].next = &next;
       }
       kernels_.attention_pipeline(own.data(), n);
