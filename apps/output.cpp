@@ -81,7 +81,10 @@ int fail(const Error& error) {
   }
   write_line(styled("error:", "1;31", true) + " " + for_terminal(error.message) + "\n");
   if (error.code == ErrorCode::kInvalidArgument && !command_to_help.empty()) {
-    std::fputs(help_pointer(command_to_help).c_str(), stderr);
+    const bool is_variable = error.message.starts_with("INFERNO_");
+    std::fputs(
+        is_variable ? "`inferno help environment` tells of it\n" : help_pointer(command_to_help).c_str(),
+        stderr);
   }
   return exit_code(error.code);
 }

@@ -61,8 +61,12 @@ Result<const CpuIsa*> choose_isa(const CpuFeatures& features, std::optional<std:
   if (!forced) return here.back();
   const CpuIsa* isa = find(*forced);
   if (isa == nullptr) {
-    return make_error(ErrorCode::kInvalidArgument, "INFERNO_FORCE_ISA: expected one of {}, found {}",
-                      list(here), quote(*forced));
+    std::vector<std::string_view> names;
+    for (const CpuIsa* known : here) names.emplace_back(known->name);
+    const std::string_view nearest = nearest_name(*forced, names);
+    return make_error(ErrorCode::kInvalidArgument, "INFERNO_FORCE_ISA: expected one of {}, found {}{}",
+                      list(here), quote(*forced),
+                      nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
   }
   if (!is_available(*isa, features)) {
     return make_error(ErrorCode::kUnavailable, "INFERNO_FORCE_ISA={}: {}; here are {}", *forced,

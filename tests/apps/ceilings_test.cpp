@@ -103,6 +103,7 @@ TEST_F(CeilingsCommand, AnAbsentIsaOrAWrongValueIsUsage) {
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_EQ(unknown.out, "");
   EXPECT_NE(unknown.err.find("INFERNO_FORCE_ISA: expected one of generic"), std::string::npos) << unknown.err;
+  EXPECT_TRUE(unknown.err.ends_with("`inferno help environment` tells of it\n")) << unknown.err;
 #if defined(__x86_64__)
   EXPECT_EQ(ceilings("", "INFERNO_FORCE_ISA=neon").exit_code, 2);
 #endif

@@ -51,6 +51,13 @@ TEST(CpuIsa, TheBestIsChosenUnlessOneIsForced) {
   EXPECT_STREQ((*choose_isa(kZen5, "generic"))->name, "generic");
 }
 
+TEST(CpuIsa, AMisspeltNameIsToldTheNearest) {
+  const auto message = [](std::string_view name) { return choose_isa(kZen5, name).error().message; };
+  EXPECT_TRUE(message("AVX2").ends_with("found \"AVX2\"; did you mean avx2?")) << message("AVX2");
+  EXPECT_TRUE(message("avx512-vnni").ends_with("; did you mean avx512_vnni?")) << message("avx512-vnni");
+  EXPECT_TRUE(message("sse").ends_with("found \"sse\"")) << message("sse");
+}
+
 TEST(CpuIsa, OneThatTheMachineOrTheBuildLacksIsUnavailable) {
   const auto fp16 = choose_isa(kZen5, "avx512_fp16");
   ASSERT_FALSE(fp16.ok());
