@@ -21,7 +21,7 @@ struct CachedHead {
   const uint8_t* v;
   const int32_t* block_table;
   int64_t block_size, n_kv_heads, head_dim, kv_head;
-  int64_t row_bytes = Cache::row_bytes(head_dim);
+  int64_t row_bytes;
 
   // The tile that begins with this position.
   const uint8_t* key_tile(int64_t position) const { return k + offset(position); }
@@ -62,7 +62,8 @@ CachedHead<Cache> cached_head(const AttentionPart& p) {
           a.kv.block_size,
           a.kv.n_kv_heads,
           a.kv.head_dim,
-          p.kv_head};
+          p.kv_head,
+          Cache::row_bytes(a.kv.head_dim)};
 }
 
 // Scores of kRows rows against kVectors vectors of positions, those of a tile or of several that lie side by
