@@ -163,7 +163,7 @@ class MatrixProducts {
 
    private:
     static Plan plan_of_layers(int n_ways) {
-      return {"way of reading weights", n_ways, n_ways == 2 ? 32 : n_ways == 3 ? 36 : 48, 8192, 512};
+      return {"way of reading weights", n_ways, n_ways == 2 ? 32 : n_ways == 3 ? 36 : 192, 8192, 2048};
     }
     static Plan plan_of_head(int n_ways) {
       return {"way of reading the head", n_ways, n_ways == 2 ? 8 : n_ways == 3 ? 9 : 12, 1024, 64};

@@ -11,7 +11,7 @@ namespace inferno::backend {
 class TimedChoice {
  public:
   static constexpr int kMostWays = 4;
-  static constexpr int kMostTries = 48;
+  static constexpr int kMostTries = 192;
   struct Plan {
     const char* what;  // is chosen, for the log
     int ways;          // 2 to 4
