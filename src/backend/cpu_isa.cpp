@@ -62,7 +62,7 @@ Result<const CpuIsa*> choose_isa(const CpuFeatures& features, std::optional<std:
   const CpuIsa* isa = find(*forced);
   if (isa == nullptr) {
     std::vector<std::string_view> names;
-    for (const CpuIsa* known : here) names.emplace_back(known->name);
+    for (const CpuIsa& known : kernels::cpu_isas()) names.emplace_back(known.name);
     const std::string_view nearest = nearest_name(*forced, names);
     return make_error(ErrorCode::kInvalidArgument, "INFERNO_FORCE_ISA: expected one of {}, found {}{}",
                       list(here), quote(*forced),

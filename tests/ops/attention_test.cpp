@@ -154,7 +154,7 @@ std::vector<Shape> shapes() {
   for (const DType dtype : cache_types()) {
     const bool has_blocks = dtype == DType::kQ8_0;
     const int64_t small = has_blocks ? 32 : 16;
-    for (const int64_t head_dim : {8, 20, 32, 64, 96, 128, 256}) {
+    for (const int64_t head_dim : {8, 20, 32, 64, 96, 128, 192, 256, 320}) {
       if (!has_blocks || head_dim % 32 == 0) all.push_back({4, 2, head_dim, 0, dtype});
     }
     // Heads of no whole tile of a matrix, which no pipeline takes, and of some.

@@ -87,7 +87,7 @@ void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   });
 }
 
-// A thread's turns are neighbours: their heads are those of which it is likely to have made the keys and
+// A thread's turns are neighbours: of one sequence, the heads of which it is likely to have made keys and
 // values.
 void CpuAttention::run_pipelines(const AttentionParams& all) {
   const auto n_parts = static_cast<int64_t>(parts_.size());

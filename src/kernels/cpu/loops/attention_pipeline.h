@@ -14,7 +14,8 @@
 namespace inferno::kernels {
 namespace {
 
-// All parts have kRows rows and heads of the same dimensions, a multiple of kVectors vectors.
+// All parts have kRows rows and heads of the same dimensions, a multiple of kVectors vectors, up to
+// kMostDims.
 template <class V, class Cache, int kRows, int kVectors>
 class AttentionPipeline {
  public:
@@ -61,13 +62,14 @@ class AttentionPipeline {
   static constexpr int64_t kChunks = 3;
   // Known at a time: a part may be a single chunk, and places look a tile ahead.
   static constexpr int64_t kParts = 8;
+  static_assert(kParts >= kChunks + 2);
   static_assert(kTileVectors<V> == 1);
 
   struct Part {
     CachedHead<Cache> head;
     QueryRow rows[kRows];
   };
-  // Positions of a tile that a chunk of a part sees; part n_known_ is the end.
+  // Positions of a tile that the rows see of a chunk of a part; part n_known_ is the end.
   struct Place {
     int64_t part;
     int64_t chunk;         // its first position
@@ -298,7 +300,11 @@ void attention_pipeline(const AttentionPart* parts, int64_t n_parts) {
       is_done = pipeline_up_to<V, decltype(cache), kPipelinedRows>(parts, n_parts, n_rows);
     });
   }
-  for (int64_t i = 0; !is_done && i < n_parts; ++i) attention_part<V>(parts[i]);
+  for (int64_t i = 0; !is_done && i < n_parts; ++i) {
+    AttentionPart part = parts[i];
+    if (i + 1 < n_parts) part.next = &parts[i + 1];
+    attention_part<V>(part);
+  }
 }
 
 }  // namespace
