@@ -156,6 +156,33 @@ INSTANTIATE_TEST_SUITE_P(Models, FewKvHeadsContract,
                                               std::get<1>(case_info.param));
                          });
 
+// Keys and values that no cache is taken to keep (256 KiB a layer) are read in each way in turn, one of them
+// a pipeline over heads: in turns of several heads, of one (3 threads), and of more sequences than one.
+TEST(PipelineContract, WaysOfReadingKeysAndValuesChangeNoBit) {
+  const auto bytes =
+      test::TinyModel({.arch = "qwen3", .n_layers = 2, .n_heads = 8, .n_kv_heads = 4, .head_dim = 64})
+          .bytes();
+  const std::vector<std::vector<int32_t>> sequences = {test::random_ids(340, 300, 6),
+                                                       test::random_ids(330, 300, 7)};
+  std::vector<Step> steps = {{{0, 0, 320}}, {{1, 0, 320}}};
+  for (size_t i = 320; i < 340; ++i) steps.push_back({{0, i, i + 1}});
+  for (size_t i = 320; i < 330; ++i) steps.push_back({{1, i, i + 1}});
+  std::vector<Step> together = {{{0, 0, 320}}, {{1, 0, 320}}};
+  for (size_t i = 320; i < 330; ++i) together.push_back({{0, i, i + 1}, {1, i, i + 1}});
+  together.push_back({{0, 330, 340}});
+  const model::LoadedModel one = test::load_bytes(bytes, "simd");
+  const auto alone = run(*one.model, sequences, {{{0, 0, 340}}, {{1, 0, 330}}}, DType::kF16);
+  for (const unsigned threads : {1u, 2u, 3u}) {
+    SCOPED_TRACE(fmt::format("{} threads", threads));
+    for (const auto& each : {steps, together}) {
+      const auto backend = *backend::create_backend("parallel", {.threads = threads});
+      const auto loaded = *model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"), backend);
+      const auto logits = run(*loaded.model, sequences, each, DType::kF16);
+      for (size_t s = 0; s < sequences.size(); ++s) expect_same_bits(logits[s], alone[s]);
+    }
+  }
+}
+
 // What follows a product of few rows is done in parts by whoever made them: heads, and 64 rows of gate and
 // up, of which 224 are three and a half. Also of several sequences, and of a type without panels (Q8_K).
 TEST(PartsContract, SequencesThatDecodeTogetherChangeNoBit) {
