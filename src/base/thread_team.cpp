@@ -68,15 +68,17 @@ ThreadTeam::~ThreadTeam() {
 // The system may have left the caller on a worker's processor, where one of the two waits for the other while
 // another processor idles, and may take many milliseconds to see it.
 //
-// Looked for now and then only, and not where there are more threads than processors: if others keep cpus_[0]
-// busy, the system knows better.
+// Not again soon, and not where there are more threads than processors: if others keep cpus_[0] busy, the
+// system knows better.
 void ThreadTeam::step_aside() {
-  constexpr uint64_t kLoopsBetween = 128;  // about a token's
+  constexpr uint32_t kLoopsBetween = 64;  // half a token's
   if (cpus_.size() < 2 || patience_ == kSpinsWhenCrowded) return;
-  if (loop_ / kOneLoop % kLoopsBetween != 0) return;
   const int here = ::sched_getcpu();
   if (here < 0 || std::find(cpus_.begin() + 1, cpus_.end(), static_cast<unsigned>(here)) == cpus_.end())
     return;
+  const auto loop = static_cast<uint32_t>(loop_ / kOneLoop);
+  if (loop - moved_at_ < kLoopsBetween) return;
+  moved_at_ = loop;
   cpu_set_t allowed;
   if (::pthread_getaffinity_np(::pthread_self(), sizeof allowed, &allowed) != 0) return;
   if (cpus_[0] >= CPU_SETSIZE || !CPU_ISSET(cpus_[0], &allowed)) return;

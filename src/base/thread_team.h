@@ -69,10 +69,11 @@ class ThreadTeam {
   alignas(64) std::atomic<uint32_t> loops_{0};  // what sleepers wait on
   std::atomic<int> sleepers_{0};
   std::atomic<bool> stopping_{false};
-  std::mutex mutex_;            // guards error_
-  std::exception_ptr error_;    // the first of the loop that runs
-  std::vector<unsigned> cpus_;  // the caller's place, then those of the workers
-  int patience_;                // turns of an idle thread's loop before it lets others run
+  std::mutex mutex_;              // guards error_
+  std::exception_ptr error_;      // the first of the loop that runs
+  std::vector<unsigned> cpus_;    // the caller's place, then those of the workers
+  uint32_t moved_at_ = 1u << 31;  // the loop that the caller was moved before; their count wraps
+  int patience_;                  // turns of an idle thread's loop before it lets others run
   std::vector<std::thread> workers_;
 };
 

@@ -85,7 +85,7 @@ TEST(ThreadTeam, TheCallerLeavesAWorkersPlace) {
     ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
     const auto is_there = [&] { return ::sched_getcpu() == static_cast<int>(cpus[1]); };
     const bool was_there = is_there();
-    for (int loop = 0; loop < 128; ++loop) team.run(2, [](int64_t, unsigned) {});  // it looks now and then
+    for (int loop = 0; loop < 128; ++loop) team.run(2, [](int64_t, unsigned) {});  // it moves now and then
     if (was_there) ++n_there;
     if (was_there && !is_there()) ++left;
     cpu_set_t after;
