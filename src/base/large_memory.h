@@ -40,9 +40,12 @@ class LargeMemory {
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there
-  // Small pages are taken while huge ones are slow and most of them are not.
-  std::atomic<int> slow_huge_pages_ = 0, slow_small_pages_ = 0;
-  int small_pages_ = 0;  // a small one: all in the room of a huge one
+  // Small pages are taken while huge ones are slow and most of them are not. A small one: all in the room of
+  // a huge one.
+  bool huge_are_wanted() const;
+  void count(bool is_huge, bool is_slow);
+  std::atomic<int> huge_slowness_ = 0;  // two for each slow one, one less for each other
+  std::atomic<int> slow_small_pages_ = 0, small_pages_ = 0;
   PageMover mover_;
 };
 
