@@ -2,9 +2,13 @@
 // comments. n is the number of rows (tokens) of the batch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 
+#include "base/result.h"
 #include "kernels/params.h"
 #include "tensor/tensor.h"
 
@@ -20,6 +24,20 @@ enum class WeightUse {
   kHead,              // multiplied with for logits
   kEmbeddingAndHead,  // tied: rows are looked up, and it is multiplied with for logits
   kVector,            // a norm or bias: becomes F32
+};
+
+// A tensor to load. It lies in host memory, which outlives the weight.
+struct WeightSource {
+  // Copies n rows from `first` on, as they lie there. From any thread. Errors: what reading a file says.
+  using CopyRows = std::function<Status(int64_t first, int64_t n, std::byte* to)>;
+
+  // Not explicit, since most tensors lie in memory.
+  WeightSource(const Tensor& at, CopyRows copy = {}) : tensor(at), copy_rows(std::move(copy)) {}
+
+  Tensor tensor;
+  // Where the memory is a file's, mapped: spares its pages. Who makes all of a weight out of copies takes
+  // every row once; who reads the tensor where it lies takes none.
+  CopyRows copy_rows;
 };
 
 // A weight as a backend holds it. Only `data`'s layout is the backend's own business.

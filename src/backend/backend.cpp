@@ -29,9 +29,9 @@ void Backend::run_on_host(int64_t n, const std::function<void(int64_t)>& fn) {
   for (int64_t i = 0; i < n; ++i) fn(i);
 }
 
-Result<Weight> Backend::load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view,
+Result<Weight> Backend::load_weight_cached(const WeightSource& source, WeightUse use, std::string_view,
                                            RepackCache&) {
-  return load_weight(tensor, use);
+  return load_weight(source, use);
 }
 
 Backend::Operation::Operation(Backend& backend, const char* name, const metrics::Cost& cost)

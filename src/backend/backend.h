@@ -78,11 +78,11 @@ class Backend {
   virtual std::optional<uint64_t> available_memory() const;
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
-  // Takes a tensor in host memory into the backend's own layout. The tensor's memory outlives the weight.
-  virtual Result<Weight> load_weight(const Tensor& tensor, WeightUse use) = 0;
+  // Takes a tensor into the backend's own layout.
+  virtual Result<Weight> load_weight(const WeightSource& source, WeightUse use) = 0;
   // As load_weight, with a copy of an earlier run where `cache` has one under the tensor's name, and noting
   // the copy there where it has none.
-  virtual Result<Weight> load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view name,
+  virtual Result<Weight> load_weight_cached(const WeightSource& source, WeightUse use, std::string_view name,
                                             RepackCache& cache);
   // What such copies are good for: they lie in the same way where this is the same. Empty: there are none.
   virtual std::string weight_layout() const { return ""; }

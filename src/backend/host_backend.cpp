@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "backend/ceilings.h"
 #include "base/text.h"
@@ -38,10 +39,17 @@ Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::strin
   return measure_cpu_ceilings_now(arithmetics, pass_bytes, info().threads, cancelled);
 }
 
-Result<Weight> HostBackend::load_vector(const Tensor& tensor) {
+Result<Weight> HostBackend::load_vector(const WeightSource& source) {
+  const Tensor& tensor = source.tensor;
+  const void* data = tensor.data;
+  std::vector<std::byte> copy;
+  if (source.copy_rows) {
+    copy.resize(tensor.bytes());
+    TRY(source.copy_rows(0, tensor.rows(), copy.data()));
+    data = copy.data();
+  }
   TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
-  kernels::reference::dequantize(tensor.dtype, tensor.data, static_cast<float*>(buffer.data()),
-                                 tensor.n_elements());
+  kernels::reference::dequantize(tensor.dtype, data, static_cast<float*>(buffer.data()), tensor.n_elements());
   const auto owner = std::make_shared<Buffer>(std::move(buffer));
   return Weight{DType::kF32, tensor.rows(), tensor.cols(), std::shared_ptr<const void>(owner, owner->data())};
 }

@@ -18,7 +18,7 @@ class HostBackend : public Backend {
 
  protected:
   // A norm or bias in F32.
-  Result<Weight> load_vector(const Tensor& tensor);
+  Result<Weight> load_vector(const WeightSource& source);
 };
 
 // What load_vector() has loaded.

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "base/file_kind.h"
 #include "base/text.h"
@@ -19,6 +20,7 @@ struct Descriptor {
   ~Descriptor() {
     if (fd >= 0) ::close(fd);
   }
+  int release() { return std::exchange(fd, -1); }
 };
 
 std::string reason(int error_number) {
@@ -46,7 +48,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   // A path from outside may hold a zero byte, where the operating system would see its end.
   if (path.find('\0') != std::string::npos) return open_error(path, ENOENT);
   // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
   if (file.fd < 0) return open_error(path, errno);
   struct stat info {};
   if (::fstat(file.fd, &info) != 0) return open_error(path, errno);
@@ -64,6 +66,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   }
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->size_ = size;
+  mapped->file_ = file.release();
   return std::shared_ptr<const MappedFile>(std::move(mapped));
 }
 
@@ -89,7 +92,29 @@ void MappedFile::prepare(std::span<const std::byte> part) const {
   if (::madvise(first, bytes, MADV_POPULATE_READ) != 0) ::madvise(first, bytes, MADV_WILLNEED);
 }
 
+Status MappedFile::copy(std::span<const std::byte> part, std::byte* to) const {
+  auto offset = static_cast<size_t>(part.data() - data_);
+  for (size_t left = part.size(); left > 0;) {
+    const ssize_t n = ::pread(file_, to, left, static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      return make_error(ErrorCode::kIo, "{}: at byte {}: cannot read it: {}", escaped(path_, path_.size()),
+                        offset, reason(errno));
+    }
+    if (n == 0) {
+      return make_error(ErrorCode::kIo,
+                        "{}: ends at byte {}, expected {} as when it was opened: it has become shorter since",
+                        escaped(path_, path_.size()), offset, size_);
+    }
+    offset += static_cast<size_t>(n);
+    to += n;
+    left -= static_cast<size_t>(n);
+  }
+  return {};
+}
+
 MappedFile::~MappedFile() {
+  if (file_ >= 0) ::close(file_);
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 

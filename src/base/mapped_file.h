@@ -32,12 +32,17 @@ class MappedFile {
   // A part of bytes() that will be read soon, all of it: its pages become ready in few steps, not one by one
   // as they are touched.
   void prepare(std::span<const std::byte> part) const;
+  // Copies a part of bytes() to `to` by way of the file, so that no page of it is mapped: for what is read
+  // once. From any thread. kIo where the file has become shorter since, or cannot be read (a read of bytes()
+  // would end the process).
+  Status copy(std::span<const std::byte> part, std::byte* to) const;
 
  private:
   MappedFile() = default;
   std::string path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  int file_ = -1;  // open for copy()
   int64_t modified_ns_ = 0;
 };
 

@@ -1,5 +1,6 @@
 #include "gguf/file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -177,8 +178,15 @@ void File::append_shard(File shard) {
 }
 
 void File::release(const TensorInfo& info) const {
-  if (info.shard < mappings_.size())
+  if (is_mapped(info))
     mappings_[info.shard]->release({info.tensor.as<const std::byte>(), info.tensor.bytes()});
+}
+
+Status File::copy(const TensorInfo& info, size_t offset, std::span<std::byte> to) const {
+  const std::span<const std::byte> from = {info.tensor.as<const std::byte>() + offset, to.size()};
+  if (is_mapped(info)) return mappings_[info.shard]->copy(from, to.data());
+  std::copy(from.begin(), from.end(), to.begin());
+  return {};
 }
 
 const Value* File::find(std::string_view key) const {

@@ -127,6 +127,11 @@ class File {
   // Gives back the memory that holds the tensor's data, of a file that is mapped: for a reader that has made
   // its own of it. Who reads the data again waits for the file.
   void release(const TensorInfo& info) const;
+  // Whether the tensor lies in a mapped file, so that copy() spares its pages.
+  bool is_mapped(const TensorInfo& info) const { return info.shard < mappings_.size(); }
+  // The tensor's bytes from `offset` on, as many as `to` has: from its file where it lies in one that is
+  // mapped. From any thread. kIo where that cannot be read.
+  Status copy(const TensorInfo& info, size_t offset, std::span<std::byte> to) const;
 
   // The files that it is mapped from, all shards in order; none for bytes in memory.
   const std::vector<std::shared_ptr<const MappedFile>>& mapped_files() const { return mappings_; }

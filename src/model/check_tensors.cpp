@@ -50,20 +50,18 @@ struct Span {
   }
 };
 
-// Elements from `begin` to `end`, both at the edge of a block.
+// Elements of a tensor that lie at `data`, whole blocks.
 struct Part {
-  int64_t begin, end;
+  DType dtype;
+  int64_t first, n;
+  const std::byte* data;
 };
 
-const std::byte* at(const Tensor& tensor, int64_t element) {
-  return tensor.as<const std::byte>() + row_bytes(tensor.dtype, static_cast<size_t>(element));
-}
-
-Span scan_scales(const Tensor& tensor, Part part, const ScaleLayout& layout) {
-  const DTypeTraits& t = traits(tensor.dtype);
-  const auto* block = at(tensor, part.begin);
+Span scan_scales(const Part& part, const ScaleLayout& layout) {
+  const DTypeTraits& t = traits(part.dtype);
+  const std::byte* block = part.data;
   Span found;
-  for (int64_t i = part.begin; i < part.end; i += t.block_elems, block += t.block_bytes) {
+  for (int64_t i = part.first; i < part.first + part.n; i += t.block_elems, block += t.block_bytes) {
     bool finite = true;
     for (const uint16_t offset : layout.offsets) {
       uint16_t bits;
@@ -76,27 +74,28 @@ Span scan_scales(const Tensor& tensor, Part part, const ScaleLayout& layout) {
 }
 
 // Every element as the engine will see it: for formats whose elements decide for themselves.
-Span scan_elements(const Tensor& tensor, Part part) {
+Span scan_elements(const Part& part) {
   constexpr int64_t kPiece = 1024;  // a multiple of every block
   std::array<float, kPiece> values;
   Span found;
-  for (int64_t done = part.begin; done < part.end; done += kPiece) {
-    const int64_t now = std::min(kPiece, part.end - done);
-    kernels::reference::dequantize(tensor.dtype, at(tensor, done), values.data(), now);
+  for (int64_t done = 0; done < part.n; done += kPiece) {
+    const int64_t now = std::min(kPiece, part.n - done);
+    kernels::reference::dequantize(part.dtype, part.data + row_bytes(part.dtype, static_cast<size_t>(done)),
+                                   values.data(), now);
     bool finite = true;
     for (int64_t i = 0; i < now; ++i) finite &= std::isfinite(values[static_cast<size_t>(i)]);
     if (finite) continue;
     for (int64_t i = 0; i < now; ++i) {
-      if (!std::isfinite(values[static_cast<size_t>(i)])) found.add(done + i, 1);
+      if (!std::isfinite(values[static_cast<size_t>(i)])) found.add(part.first + done + i, 1);
     }
   }
   return found;
 }
 
-Span scan(const Tensor& tensor, Part part) {
+Span scan(const Part& part) {
   const auto layout = std::find_if(kScales.begin(), kScales.end(),
-                                   [&](const ScaleLayout& row) { return row.dtype == tensor.dtype; });
-  return layout == kScales.end() ? scan_elements(tensor, part) : scan_scales(tensor, part, *layout);
+                                   [&](const ScaleLayout& row) { return row.dtype == part.dtype; });
+  return layout == kScales.end() ? scan_elements(part) : scan_scales(part, *layout);
 }
 
 }  // namespace
@@ -104,20 +103,33 @@ Span scan(const Tensor& tensor, Part part) {
 void TensorChecker::check(const gguf::TensorInfo& info) {
   constexpr int64_t kPart = int64_t{1} << 18;  // elements: a multiple of every block
   const Tensor& tensor = info.tensor;
-  if (!traits(tensor.dtype).is_weight) return;
   const int64_t n = tensor.n_elements();
-  std::vector<Span> parts(static_cast<size_t>((n + kPart - 1) / kPart));
-  loop_(static_cast<int64_t>(parts.size()), [&](int64_t i) {
-    parts[static_cast<size_t>(i)] = scan(tensor, {i * kPart, std::min((i + 1) * kPart, n)});
+  loop_((n + kPart - 1) / kPart, [&](int64_t i) {
+    const int64_t first = i * kPart;
+    check_copy(info, first, std::min(kPart, n - first),
+               tensor.as<const std::byte>() + row_bytes(tensor.dtype, static_cast<size_t>(first)));
   });
-  Span found;
-  for (const Span& part : parts) {
-    if (part.count > 0) found.add(part.first, part.count);
+}
+
+void TensorChecker::check_copy(const gguf::TensorInfo& info, int64_t first, int64_t n,
+                               const std::byte* copy) {
+  const DType dtype = info.tensor.dtype;
+  if (!traits(dtype).is_weight) return;
+  const Span part = scan({dtype, first, n, copy});
+  if (part.count == 0) return;
+  const std::lock_guard lock(mutex_);
+  const auto known =
+      std::find_if(found_.begin(), found_.end(), [&](const NotFinite& found) { return found.info == &info; });
+  if (known == found_.end()) {
+    found_.push_back({&info, part.first, part.count});
+  } else {
+    known->first = std::min(known->first, part.first);
+    known->count += part.count;
   }
-  if (found.count > 0) found_.push_back({&info, found.first, found.count});
 }
 
 std::vector<NotFinite> TensorChecker::found() const {
+  const std::lock_guard lock(mutex_);
   std::vector<NotFinite> found = found_;
   std::sort(found.begin(), found.end(),
             [](const NotFinite& a, const NotFinite& b) { return a.info < b.info; });  // of one array

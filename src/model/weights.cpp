@@ -1,5 +1,6 @@
 #include "model/weights.h"
 
+#include <atomic>
 #include <cmath>
 #include <unordered_set>
 
@@ -97,10 +98,24 @@ class Loader {
     if (options_.cancelled && options_.cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
     TRY_ASSIGN(const Tensor tensor, find(name, shape));
     const gguf::TensorInfo& info = *file_.find_tensor(name);
-    if (options_.checker != nullptr) options_.checker->check(info);
+    std::atomic<bool> is_copied = false;
+    backend::WeightSource source = tensor;
+    if (file_.is_mapped(info)) {
+      source.copy_rows = [&](int64_t first, int64_t n, std::byte* to) -> Status {
+        const int64_t cols = tensor.cols();
+        const auto size_of = [&](int64_t n_rows) {
+          return row_bytes(tensor.dtype, static_cast<size_t>(n_rows * cols));
+        };
+        is_copied = true;
+        TRY(file_.copy(info, size_of(first), {to, size_of(n)}));
+        if (options_.checker != nullptr) options_.checker->check_copy(info, first * cols, n * cols, to);
+        return {};
+      };
+    }
     TRY_ASSIGN(Weight weight, options_.cache == nullptr
-                                  ? backend_.load_weight(tensor, use)
-                                  : backend_.load_weight_cached(tensor, use, name, *options_.cache));
+                                  ? backend_.load_weight(source, use)
+                                  : backend_.load_weight_cached(source, use, name, *options_.cache));
+    if (options_.checker != nullptr && !is_copied) options_.checker->check(info);
     if (backend_.copies_weights()) file_.release(info);
     done_bytes_ += tensor.bytes();
     if (options_.progress) options_.progress("loading", done_bytes_, total_bytes_);

@@ -128,9 +128,7 @@ TEST(BenchGeneration, AModelTooLargeForMemoryIsRefusedBeforeItIsLoaded) {
   raw.header(1, 1).key_string("general.architecture", "test");
   raw.tensor("huge", {1 << 20, 1 << 20}, static_cast<uint32_t>(DType::kF32), 0).align();
   const auto path = scratch_dir("bench_large") / "large.gguf";
-  std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(raw.bytes().data()),
-             static_cast<std::streamsize>(raw.bytes().size()));
+  write_file(path, raw.bytes());
   std::error_code error;
   std::filesystem::resize_file(path, raw.bytes().size() + (uintmax_t{4} << 40), error);
   if (error) GTEST_SKIP() << "no sparse files here: " << error.message();

@@ -58,16 +58,15 @@ void expect_refusal(const Finished& finished, int exit_code, const std::string& 
   EXPECT_TRUE(contains(finished.err, part)) << part << "\nis not in\n" << finished.err;
 }
 
-std::string write_file(const std::string& name, const std::vector<std::byte>& bytes) {
+std::string write_model(const std::string& name, const std::vector<std::byte>& bytes) {
   const std::string path = (scratch_dir("generate_" + name) / name).string();
-  std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  write_file(path, bytes);
   return path;
 }
 
 std::string demo_file() {
   const auto bytes = demo::model_bytes();
-  return write_file("demo.gguf", {bytes.begin(), bytes.end()});
+  return write_model("demo.gguf", {bytes.begin(), bytes.end()});
 }
 
 TEST(GenerateCommand, TellsTheTaleOfTheDemoModelFromAnyFolder) {
@@ -106,7 +105,7 @@ TEST(GenerateCommand, TheFirstArgumentIsAModelIfItExistsOrLooksLikeOne) {
   const std::string model = demo_file();
   EXPECT_EQ(text_of(model + " -n 32"), kTale);
   EXPECT_EQ(text_of(model + " 'Once upon a time' 32"), kTale);
-  const std::string unnamed = write_file("no_suffix", {});
+  const std::string unnamed = write_model("no_suffix", {});
   expect_refusal(generate(unnamed), 1, "no_suffix");
   expect_refusal(generate("nowhere.gguf"), 1, "nowhere.gguf");
   expect_refusal(generate("synthetic:7b"), 2, "preset: expected one of");
@@ -312,7 +311,7 @@ TEST(GenerateCommand, MoreThreadsThanProcessorsAreWarnedOf) {
 }
 
 TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
-  const std::string model = write_file("random.gguf", TinyModel({}).bytes());
+  const std::string model = write_model("random.gguf", TinyModel({}).bytes());
   const auto json = json_of(model + " hello 100 -t 2 --ignore-eos");
   EXPECT_EQ(json["generated_ids"].size(), 100u);
   EXPECT_TRUE(contains(json["text"], "\ufffd")) << json["text"];
@@ -325,7 +324,7 @@ TEST(GenerateCommand, AContextBeyondMemoryIsRefusedBeforeTheModelIsLoaded) {
   // A position takes 64 layers x 2 x 2 heads x 64 x 4 bytes. The weights cannot be loaded: a norm is missing.
   TinyModel tiny({.n_layers = 64, .head_dim = 64, .context_length = uint32_t{1} << 30});
   tiny.tensors.erase("output_norm.weight");
-  const std::string model = write_file("long.gguf", tiny.bytes());
+  const std::string model = write_model("long.gguf", tiny.bytes());
   const auto refused = [](const Finished& finished, const std::string& kv) {
     expect_refusal(finished, 1, " of weights and " + kv + " of keys and values; ");
     EXPECT_TRUE(contains(finished.err, " are available; ask for fewer tokens, or for a smaller --kv-type\n"));
@@ -343,7 +342,7 @@ TEST(GenerateCommand, AContextBeyondMemoryIsRefusedBeforeTheModelIsLoaded) {
   // No file's fault, so it is said before loading, too.
   TinyModel narrow({});
   narrow.tensors.erase("output_norm.weight");
-  expect_refusal(generate("--kv-type q8_0 " + write_file("narrow.gguf", narrow.bytes()) + " hello 8"), 2,
+  expect_refusal(generate("--kv-type q8_0 " + write_model("narrow.gguf", narrow.bytes()) + " hello 8"), 2,
                  "the head_dim has to be a multiple of 32");
 }
 
@@ -428,7 +427,7 @@ TEST(GenerateCommand, NoFileCanHangOrCrashIt) {
   const std::string empty = (dir / "empty.gguf").string();
   ASSERT_EQ(std::system(("mkfifo " + fifo).c_str()), 0);
   std::ofstream{empty};
-  const std::string truncated = write_file("cut.gguf", RawGguf().header(1000, 1000).bytes());
+  const std::string truncated = write_model("cut.gguf", RawGguf().header(1000, 1000).bytes());
   for (const std::string& path : {dir.string(), fifo, empty, truncated, std::string("/dev/zero")}) {
     const Finished finished = generate(path);
     expect_refusal(finished, 1, path);
@@ -439,9 +438,9 @@ TEST(GenerateCommand, NoFileCanHangOrCrashIt) {
 TEST(GenerateCommand, AVocabularyAloneIsSaidToBeOne) {
   TinyVocabulary vocabulary{.model = "gpt2", .pre = "default"};
   vocabulary.add("a");
-  expect_refusal(generate(write_file("vocabulary.gguf", vocabulary.image()) + " a 4"), 1,
+  expect_refusal(generate(write_model("vocabulary.gguf", vocabulary.image()) + " a 4"), 1,
                  "vocabulary.gguf: expected a model with weights, found a vocabulary only");
-  expect_refusal(generate(write_file("bare.gguf", RawGguf().header(0, 0).bytes()) + " a 4"), 1,
+  expect_refusal(generate(write_model("bare.gguf", RawGguf().header(0, 0).bytes()) + " a 4"), 1,
                  "bare.gguf: expected a model with weights, found no tensors");
 }
 

@@ -34,10 +34,7 @@ class Inspect : public testing::Test {
     ASSERT_TRUE(writer.save(path_).ok());
   }
 
-  void write(const std::vector<std::byte>& bytes) const {
-    std::ofstream out(path_, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
+  void write(const std::vector<std::byte>& bytes) const { write_file(path_, bytes); }
 
   std::string path_ = (scratch_dir("inspect") / "model.gguf").string();
 };

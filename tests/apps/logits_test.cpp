@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/npy.h"
 #include "support/canary.h"
@@ -18,8 +17,7 @@ class Logits : public testing::Test {
  protected:
   void SetUp() override {
     const auto bytes = TinyModel({}).bytes();
-    std::ofstream out(model_, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    write_file(model_, bytes);
   }
 
   Finished logits(const std::string& arguments) const {

@@ -16,8 +16,7 @@ class ModelGenerate : public testing::Test {
  protected:
   void SetUp() override {
     const auto bytes = demo::model_bytes();
-    std::ofstream out(path_, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    write_file(path_, bytes);
   }
 
   Finished run(const std::string& arguments, const std::string& environment = "") const {

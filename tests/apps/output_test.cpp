@@ -66,8 +66,7 @@ TEST(Output, ALongPromptTellsHowFarItIsAndLeavesNothingOfThat) {
   TinySpec spec;
   spec.context_length = 16384;
   const auto bytes = TinyModel(spec).bytes();
-  std::ofstream(dir / "tiny.gguf", std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  write_file(dir / "tiny.gguf", bytes);
   const std::string prompt(4000, 'x');
   std::ofstream(dir / "prompt") << prompt;
   const std::string arguments =
@@ -126,8 +125,7 @@ TEST(Output, ColourOnlyWhereItIsWanted) {
 TEST(Output, AModelCannotSendControlCharactersToATerminal) {
   const std::string model = (scratch_dir("controls") / "random.gguf").string();
   const auto bytes = TinyModel({}).bytes();
-  std::ofstream(model, std::ios::binary)
-      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  write_file(model, bytes);
   const std::string arguments = "generate " + model + " hello 300 -t 2 --ignore-eos --metrics none";
   ASSERT_TRUE(has_control(run_program("inferno", arguments).out)) << "off a terminal the text is as it is";
   const Finished finished = run_in_terminal("inferno", arguments, "NO_COLOR=1");

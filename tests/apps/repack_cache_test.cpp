@@ -21,8 +21,7 @@ class RepackCacheOption : public testing::Test {
  protected:
   void SetUp() override {
     const auto bytes = demo::model_bytes();
-    std::ofstream(model_, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    write_file(model_, bytes);
   }
   Finished generate(const std::string& arguments) const {
     return run_program("inferno", "generate --metrics none -n 8 " + arguments, "",

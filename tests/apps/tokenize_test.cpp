@@ -19,8 +19,7 @@ class Tokenize : public testing::Test {
     TinyVocabulary v = sentencepiece_vocabulary();
     ids_ = {v.id("<s>"), v.id("▁hello")};
     const std::vector<std::byte> image = v.image();
-    std::ofstream out(path_, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(image.data()), static_cast<std::streamsize>(image.size()));
+    write_file(path_, image);
   }
 
   Finished tokenize(const std::string& arguments, const std::string& input = "") const {

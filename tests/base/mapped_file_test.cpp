@@ -10,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "support/shared_data.h"
 
@@ -55,6 +57,37 @@ TEST(MappedFile, PreparedAndReleasedPartsAreTheFilesBytes) {
     (*file)->release(part);
     EXPECT_EQ(std::memcmp(bytes.data(), text.data(), text.size()), 0);
   }
+}
+
+TEST(MappedFile, CopiesAreTheFilesBytes) {
+  const auto path = test::scratch_dir("mapped") / "file.bin";
+  std::string text;
+  for (int i = 0; text.size() < 300'000; ++i) text += std::to_string(i);
+  std::ofstream(path, std::ios::binary) << text;
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file);
+  const auto bytes = (*file)->bytes();
+  for (const auto part :
+       {bytes, bytes.subspan(5000, 1), bytes.subspan(49'999, 4097), bytes.last(3), bytes.first(0)}) {
+    std::vector<std::byte> copy(part.size());
+    ASSERT_TRUE((*file)->copy(part, copy.data()));
+    EXPECT_EQ(std::memcmp(copy.data(), text.data() + (part.data() - bytes.data()), copy.size()), 0);
+  }
+}
+
+TEST(MappedFile, ACopyOfWhatIsNoLongerThereIsAnError) {
+  const auto path = test::scratch_dir("mapped") / "file.bin";
+  std::ofstream(path, std::ios::binary) << std::string(10'000, 'x');
+  const auto file = MappedFile::open(path.string());
+  ASSERT_TRUE(file);
+  std::filesystem::resize_file(path, 6'000);
+  std::vector<std::byte> copy(10'000);
+  EXPECT_TRUE((*file)->copy((*file)->bytes().first(6'000), copy.data()));
+  const Status cut = (*file)->copy((*file)->bytes().subspan(1'000), copy.data());
+  ASSERT_FALSE(cut);
+  EXPECT_EQ(cut.error().code, ErrorCode::kIo);
+  for (const char* part : {"file.bin", "ends at byte 6000", "expected 10000", "shorter"})
+    EXPECT_NE(cut.error().message.find(part), std::string::npos) << cut.error().message;
 }
 
 TEST(MappedFile, OutlivesTheNameOfTheFile) {

@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "gguf/bad_file.h"
 #include "gguf/writer.h"
@@ -28,11 +27,6 @@ std::vector<std::byte> small_file() {
   writer.add_tensor("norm.weight", DType::kF32, floats_shape, floats);
   writer.add_tensor("output.weight", DType::kQ8_0, blocks_shape, blocks);
   return writer.bytes();
-}
-
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::ofstream out(path, std::ios::binary);
-  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 void expect_open_fails(const std::filesystem::path& path, const std::vector<std::string>& words) {

@@ -15,6 +15,7 @@
 #include "kernels/reference/reference.h"
 #include "model/load.h"
 #include "models/demo/demo_model.h"
+#include "support/shared_data.h"
 #include "support/tiny_model.h"
 
 namespace inferno {
@@ -102,6 +103,33 @@ TEST(CheckTensors, WhatIsFoundIsInFileOrderWhateverTheOrderOfChecking) {
   }
 }
 
+TEST(CheckTensors, CopiesOfPartsInAnyOrderCountAsTheWhole) {
+  test::TinyModel tiny({});
+  std::vector<float>& values = tiny.tensors["blk.0.ffn_up.weight"].values;
+  const auto n = static_cast<int64_t>(values.size());
+  for (const int64_t i : {n / 4, n / 4 + 1, n - 1})
+    values[static_cast<size_t>(i)] = std::numeric_limits<float>::infinity();
+  const auto bytes = tiny.bytes();
+  const auto file = gguf::File::from_memory(bytes, "tiny.gguf");
+  const gguf::TensorInfo& info = *file->find_tensor("blk.0.ffn_up.weight");
+  ThreadPool pool(2);
+  model::TensorChecker checker([](int64_t, const std::function<void(int64_t)>&) {});
+  constexpr int64_t kPart = 16;
+  pool.parallel_for(static_cast<size_t>((n + kPart - 1) / kPart), [&](size_t part) {
+    const int64_t first = (n - 1) / kPart * kPart - static_cast<int64_t>(part) * kPart;  // the last one first
+    std::vector<float> copy(static_cast<size_t>(std::min(kPart, n - first)));
+    const Status copied =
+        file->copy(info, static_cast<size_t>(first) * sizeof(float), std::as_writable_bytes(std::span(copy)));
+    ASSERT_TRUE(copied) << copied.error().message;
+    checker.check_copy(info, first, static_cast<int64_t>(copy.size()), std::as_bytes(std::span(copy)).data());
+  });
+  const std::vector<model::NotFinite> found = checker.found();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].info, &info);
+  EXPECT_EQ(found[0].first, n / 4);
+  EXPECT_EQ(found[0].count, 3);
+}
+
 // What of a file is in this process's memory, in kB; nullopt where the system does not tell.
 std::optional<long> resident_kb(const std::string& path) {
   std::ifstream maps("/proc/self/smaps");
@@ -144,6 +172,14 @@ TEST(CheckTensors, B14_LoadingWarnsRefusesOrIsSilentAsAsked) {
     return model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"),
                                  *backend::create_backend("scalar"), options);
   };
+  // From a file: checked as it is copied.
+  const auto path = test::scratch_dir("check_tensors") / "tiny.gguf";
+  test::write_file(path, bytes);
+  const auto copied = model::load_from_gguf_path(
+      path.string(), *backend::create_backend("parallel"),
+      {.tensor_check = model::TensorCheck::kStrict, .repack_cache = "", .progress = {}, .cancelled = {}});
+  ASSERT_FALSE(copied.ok());
+  EXPECT_EQ(copied.error().message, model::check_tensors(*gguf::File::open(path.string())).error().message);
   const auto warned = load(model::TensorCheck::kAuto);
   ASSERT_TRUE(warned.ok()) << warned.error().message;
   ASSERT_EQ(warned->warnings.size(), 1u);

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "base/text.h"
 #include "model/bad_model.h"
 #include "support/compare.h"
 #include "support/load.h"
+#include "support/shared_data.h"
 #include "tensor/half.h"
 
 namespace inferno {
@@ -147,6 +150,40 @@ TEST(Weights, C6AHeadOfItsOwnIsUsedAndACopyOfTheEmbeddingChangesNothing) {
   TinyModel different = tied;
   different.add_tensor("output.weight", {300, 32}, 1.0);
   EXPECT_GT(test::nmse(logits_of(different), logits_of(tied)), 0.1);
+}
+
+// Backends that make their own of a weight copy it from the file; others read it where it is mapped.
+TEST(Weights, OfAFileAreThoseOfMemory) {
+  const auto path = test::scratch_dir("weights") / "tiny.gguf";
+  for (const test::TinySpec& spec : kSpecs) {
+    TinyModel tiny(spec);
+    tiny.tensors["output_norm.weight"].dtype = DType::kF16;
+    const auto bytes = tiny.bytes();
+    test::write_file(path, bytes);
+    for (const char* backend : {"scalar", "simd", "parallel"}) {
+      const std::vector<int32_t> ids = test::random_ids(5, spec.vocab_size, 1);
+      const auto from_memory = test::load_bytes(bytes, backend);
+      const auto from_file = test::load_path(path.string(), backend);
+      EXPECT_EQ(test::all_logits(*from_file.model, ids), test::all_logits(*from_memory.model, ids))
+          << spec.arch << " " << backend;
+    }
+  }
+}
+
+TEST(Weights, AFileThatWasCutAfterItWasOpenedIsAnError) {
+  const auto path = test::scratch_dir("weights") / "cut.gguf";
+  const auto bytes = TinyModel({}).bytes();
+  for (const size_t cut : {size_t{1}, bytes.size() / 4, bytes.size() / 2}) {
+    test::write_file(path, bytes);
+    auto file = gguf::File::open(path.string());
+    ASSERT_TRUE(file.ok());
+    std::filesystem::resize_file(path, std::max<uint64_t>(file->data_offset(), bytes.size() - cut));
+    const auto loaded = model::load_from_gguf(std::move(*file), *backend::create_backend("parallel"), {});
+    ASSERT_FALSE(loaded.ok()) << cut;
+    EXPECT_EQ(loaded.error().code, ErrorCode::kIo);
+    EXPECT_NE(loaded.error().message.find("cut.gguf: ends at byte"), std::string::npos)
+        << loaded.error().message;
+  }
 }
 
 TEST(Weights, NormsInF16AreConverted) {

@@ -37,4 +37,9 @@ std::string read_file(const std::filesystem::path& path) {
   return content.str();
 }
 
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
 }  // namespace inferno::test

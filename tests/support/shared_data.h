@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 
 namespace inferno::test {
@@ -15,6 +17,7 @@ std::filesystem::path shared_data(const std::string& relative);
 std::filesystem::path scratch_dir(const std::string& name);
 
 std::string read_file(const std::filesystem::path& path);
+void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes);
 
 }  // namespace inferno::test
 

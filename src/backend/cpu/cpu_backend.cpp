@@ -64,10 +64,12 @@ class CpuBackend final : public HostBackend {
   }
   int64_t kv_block_multiple() const override { return kernels_.block_multiple; }
 
-  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override { return load(tensor, use, {}); }
-  Result<Weight> load_weight_cached(const Tensor& tensor, WeightUse use, std::string_view name,
+  Result<Weight> load_weight(const WeightSource& source, WeightUse use) override {
+    return load(source, use, {});
+  }
+  Result<Weight> load_weight_cached(const WeightSource& source, WeightUse use, std::string_view name,
                                     RepackCache& cache) override {
-    return load(tensor, use, {&cache, name});
+    return load(source, use, {&cache, name});
   }
   bool has_screen(const Weight& head) const override { return matrix_of(head).screen != nullptr; }
   uint64_t screen_bytes(const Tensor& head) const override {
@@ -245,8 +247,9 @@ class CpuBackend final : public HostBackend {
   }
 
  private:
-  Result<Weight> load(const Tensor& tensor, WeightUse use, const CachedAs& cached) {
-    if (use == WeightUse::kVector) return load_vector(tensor);
+  Result<Weight> load(const WeightSource& source, WeightUse use, const CachedAs& cached) {
+    const Tensor& tensor = source.tensor;
+    if (use == WeightUse::kVector) return load_vector(source);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
     const bool is_head = use == WeightUse::kHead || use == WeightUse::kEmbeddingAndHead;
     const ScreenKind screen = is_head ? screen_kind(tensor, kernels_, screened_heads_) : ScreenKind::kNone;
@@ -258,8 +261,7 @@ class CpuBackend final : public HostBackend {
                                                                       : kernels_.matmul[type];
     const std::string panels_name = std::string(cached.name) + (in_planes ? " in planes" : "");
     const int64_t upper_bytes = in_planes ? kernels_.planes[type].upper.panel_bytes(tensor.cols()) : 0;
-    TRY_ASSIGN(const auto matrix,
-               pack_matrix(tensor, kernel, upper_bytes, team_, memory_, {cached.cache, panels_name}));
+    TRY_ASSIGN(const auto matrix, packer_.pack(source, kernel, upper_bytes, {cached.cache, panels_name}));
     TRY(products_.reserve_scratch(*matrix, tensor.cols()));
     if (screen != ScreenKind::kNone) {
       TRY_ASSIGN(matrix->screen, make_head_screen(tensor, *matrix, screen, kernels_, team_, memory_, cached));
@@ -472,6 +474,7 @@ class CpuBackend final : public HostBackend {
   CpuKernels kernels_;
   ThreadTeam team_;
   LargeMemory memory_;  // of weights
+  WeightPacker packer_{team_, memory_};
   CpuAttention attention_{kernels_, team_, *this};
   MatrixProducts products_{team_, *this};
   int64_t max_cols_ = 0;

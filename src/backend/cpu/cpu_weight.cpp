@@ -3,38 +3,60 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
-#include <vector>
 
 namespace inferno::backend {
 namespace {
 
-void pack_panels(const Tensor& tensor, const CpuMatrix& matrix, ThreadTeam& team, uint8_t* panels) {
+// Of rows that a thread copies and repacks at a time: with what becomes of them less than its second-level
+// cache holds.
+constexpr int64_t kTurnBytes = int64_t{128} << 10;
+
+}  // namespace
+
+Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& matrix, uint8_t* panels) {
+  const Tensor& tensor = source.tensor;
   const kernels::PanelMatmul& kernel = matrix.kernel;
   const int64_t panel_bytes = kernel.panel_bytes(tensor.cols());
   const auto upper_bytes = static_cast<size_t>(matrix.upper_bytes);
   const size_t lower_bytes = static_cast<size_t>(panel_bytes) - upper_bytes;
   uint8_t* lower_plane = panels + matrix.n_panels * matrix.upper_bytes;
-  constexpr int64_t kPanelsPerTurn = 8;
-  team.run((matrix.n_panels + kPanelsPerTurn - 1) / kPanelsPerTurn, [&](int64_t turn, unsigned) {
-    const int64_t end = std::min(matrix.n_panels, (turn + 1) * kPanelsPerTurn);
-    std::vector<uint8_t> both_planes(upper_bytes == 0 ? 0 : static_cast<size_t>(panel_bytes));
-    for (int64_t i = turn * kPanelsPerTurn; i < end; ++i) {
+  const int64_t panels_per_turn = std::max<int64_t>(1, kTurnBytes / (kernel.rows * matrix.row_bytes));
+  for (Room& room : rooms_) {
+    room.status = {};
+    room.both_planes.resize(upper_bytes == 0 ? 0 : static_cast<size_t>(panel_bytes));
+  }
+  team_.run((matrix.n_panels + panels_per_turn - 1) / panels_per_turn, [&](int64_t turn, unsigned thread) {
+    Room& room = rooms_[thread];
+    if (!room.status) return;
+    const int64_t first = turn * panels_per_turn;
+    const int64_t end = std::min(matrix.n_panels, first + panels_per_turn);
+    const int64_t first_row = first * kernel.rows;
+    const uint8_t* rows = matrix.rows + first_row * matrix.row_bytes;
+    if (source.copy_rows) {
+      const int64_t n_rows = std::min(end * kernel.rows, tensor.rows()) - first_row;
+      room.rows.resize(std::max(room.rows.size(), static_cast<size_t>(n_rows * matrix.row_bytes)));
+      room.status = source.copy_rows(first_row, n_rows, room.rows.data());
+      if (!room.status) return;
+      rows = reinterpret_cast<const uint8_t*>(room.rows.data());
+    }
+    for (int64_t i = first; i < end; ++i) {
       const int64_t row = i * kernel.rows;
-      uint8_t* to = upper_bytes == 0 ? panels + i * panel_bytes : both_planes.data();
-      kernel.pack(matrix.rows + row * matrix.row_bytes, matrix.row_bytes,
+      uint8_t* to = upper_bytes == 0 ? panels + i * panel_bytes : room.both_planes.data();
+      kernel.pack(rows + (row - first_row) * matrix.row_bytes, matrix.row_bytes,
                   std::min(kernel.rows, tensor.rows() - row), tensor.cols(), to);
       if (upper_bytes == 0) continue;
       std::memcpy(panels + static_cast<size_t>(i) * upper_bytes, to, upper_bytes);
       std::memcpy(lower_plane + static_cast<size_t>(i) * lower_bytes, to + upper_bytes, lower_bytes);
     }
   });
+  for (const Room& room : rooms_) TRY(room.status);
+  return {};
 }
 
-}  // namespace
-
-Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, const kernels::PanelMatmul& kernel,
-                                               int64_t upper_bytes, ThreadTeam& team, LargeMemory& memory,
-                                               const CachedAs& cached) {
+Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack(const WeightSource& source,
+                                                      const kernels::PanelMatmul& kernel, int64_t upper_bytes,
+                                                      const CachedAs& cached) {
+  const Tensor& tensor = source.tensor;
   auto matrix = std::make_shared<CpuMatrix>();
   matrix->rows = tensor.as<const uint8_t>();
   matrix->row_bytes = static_cast<int64_t>(row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols())));
@@ -49,9 +71,9 @@ Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, const kerne
       return matrix;
     }
   }
-  TRY_ASSIGN(const std::shared_ptr<void> owner, memory.alloc(bytes, team));
+  TRY_ASSIGN(const std::shared_ptr<void> owner, memory_.alloc(bytes, team_));
   auto* panels = static_cast<uint8_t*>(owner.get());
-  pack_panels(tensor, *matrix, team, panels);
+  TRY(pack_panels(source, *matrix, panels));
   matrix->panels = {owner, panels};
   if (cached.cache != nullptr)
     cached.cache->add(cached.name, tensor, std::as_bytes(std::span(panels, bytes)), owner);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "backend/args.h"
 #include "backend/cpu_isa.h"
@@ -43,11 +44,28 @@ struct CachedAs {
   std::string_view name;
 };
 
-// Repacks a matrix into the panels of `kernel` (kernel.rows == 0: it stays as it is), in two planes if the
-// upper one has upper_bytes of a panel, on all threads of the team. kResource when there is no memory for
-// them.
-Result<std::shared_ptr<CpuMatrix>> pack_matrix(const Tensor& tensor, const kernels::PanelMatmul& kernel,
-                                               int64_t upper_bytes, ThreadTeam& team, LargeMemory& memory,
-                                               const CachedAs& cached);
+// Repacks matrices on all threads of a team.
+class WeightPacker {
+ public:
+  WeightPacker(ThreadTeam& team, LargeMemory& memory) : team_(team), memory_(memory) {}
+
+  // Into the panels of `kernel` (kernel.rows == 0: it stays as it is), in two planes if the upper one has
+  // upper_bytes of a panel. kResource when there is no memory for them; what copying the source's rows says.
+  Result<std::shared_ptr<CpuMatrix>> pack(const WeightSource& source, const kernels::PanelMatmul& kernel,
+                                          int64_t upper_bytes, const CachedAs& cached);
+
+ private:
+  Status pack_panels(const WeightSource& source, const CpuMatrix& matrix, uint8_t* panels);
+
+  // What a thread works on meanwhile.
+  struct Room {
+    std::vector<std::byte> rows;
+    std::vector<uint8_t> both_planes;
+    Status status;
+  };
+  ThreadTeam& team_;
+  LargeMemory& memory_;
+  std::vector<Room> rooms_ = std::vector<Room>(team_.n_threads());
+};
 
 }  // namespace inferno::backend

@@ -46,7 +46,8 @@ class CudaBackend final : public Backend {
   bool profiling_waits() const override { return true; }
 
   // As it lies in the file; vectors become F32 on the way.
-  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
+  Result<Weight> load_weight(const WeightSource& source, WeightUse use) override {
+    const Tensor& tensor = source.tensor;
     if (use != WeightUse::kVector) return load(tensor.dtype, tensor, tensor.data, tensor.bytes());
     std::vector<float> values(static_cast<size_t>(tensor.n_elements()));
     kernels::reference::dequantize(tensor.dtype, tensor.data, values.data(), tensor.n_elements());

@@ -13,8 +13,9 @@ class ScalarBackend final : public HostBackend {
   DeviceInfo info() const override { return {"scalar", "CPU", "none (plain loops)", 1, DType::kF32}; }
 
   // Matrices are read where they lie in the file; vectors become F32.
-  Result<Weight> load_weight(const Tensor& tensor, WeightUse use) override {
-    if (use == WeightUse::kVector) return load_vector(tensor);
+  Result<Weight> load_weight(const WeightSource& source, WeightUse use) override {
+    const Tensor& tensor = source.tensor;
+    if (use == WeightUse::kVector) return load_vector(source);
     Weight weight{tensor.dtype, tensor.rows(), tensor.cols(), nullptr};
     weight.data = std::shared_ptr<const void>(tensor.data, [](const void*) {});
     return weight;
