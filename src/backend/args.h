@@ -26,7 +26,7 @@ enum class WeightUse {
   kVector,            // a norm or bias: becomes F32
 };
 
-// A tensor to load. It lies in host memory, which outlives the weight.
+// A tensor to load. It lies in host memory, which outlives the weight; copy_rows is good while it is loaded.
 struct WeightSource {
   // Copies n rows from `first` on, as they lie there. From any thread. Errors: what reading a file says.
   using CopyRows = std::function<Status(int64_t first, int64_t n, std::byte* to)>;
@@ -35,8 +35,8 @@ struct WeightSource {
   WeightSource(const Tensor& at, CopyRows copy = {}) : tensor(at), copy_rows(std::move(copy)) {}
 
   Tensor tensor;
-  // Where the memory is a file's, mapped: spares its pages. Who makes all of a weight out of copies takes
-  // every row once; who reads the tensor where it lies takes none.
+  // Where the memory is a file's, mapped: spares its pages. Takes every row once, or none: who makes all of a
+  // weight out of copies, or who reads the tensor where it lies.
   CopyRows copy_rows;
 };
 

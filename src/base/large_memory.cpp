@@ -36,8 +36,8 @@ constexpr size_t kAlignment = 64;
 // fragments and the system first moves others about, and where a virtual machine's host has to find the
 // memory, whatever its pages.
 constexpr std::chrono::microseconds kSlowPage{1500};
-// Two in a row: a host takes 5 ms and more for each, and one alone may be of a thread that lost its
-// processor.
+// Two in a row, or more than a third of many: a host takes 5 ms and more for each, and one alone may be of a
+// thread that lost its processor.
 constexpr int kSlowHuge = 4;
 constexpr int kSlowSmallPages = 8;
 
@@ -102,7 +102,7 @@ bool LargeMemory::huge_are_wanted() const {
 
 void LargeMemory::count(bool is_huge, bool is_slow) {
   if (is_huge) {
-    if (is_slow || huge_slowness_ > 0) huge_slowness_ += is_slow ? 2 : -1;
+    huge_slowness_ = std::max(0, huge_slowness_ + (is_slow ? 2 : -1));  // one that gets lost does not matter
   } else {
     ++small_pages_;
     if (is_slow) ++slow_small_pages_;

@@ -15,9 +15,9 @@
 namespace inferno {
 namespace {
 
-struct Descriptor {
+struct OpenFile {
   int fd;
-  ~Descriptor() {
+  ~OpenFile() {
     if (fd >= 0) ::close(fd);
   }
   int release() { return std::exchange(fd, -1); }
@@ -44,11 +44,11 @@ Error open_error(const std::string& path, int error_number) {
 
 }  // namespace
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path, Descriptor descriptor) {
   // A path from outside may hold a zero byte, where the operating system would see its end.
   if (path.find('\0') != std::string::npos) return open_error(path, ENOENT);
   // Without O_NONBLOCK, opening a FIFO that nobody writes to would wait for ever.
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
+  OpenFile file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)};
   if (file.fd < 0) return open_error(path, errno);
   struct stat info {};
   if (::fstat(file.fd, &info) != 0) return open_error(path, errno);
@@ -66,7 +66,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   }
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->size_ = size;
-  mapped->file_ = file.release();
+  if (descriptor == Descriptor::kKeptOpen) mapped->file_ = file.release();
   return std::shared_ptr<const MappedFile>(std::move(mapped));
 }
 
@@ -102,9 +102,11 @@ Status MappedFile::copy(std::span<const std::byte> part, std::byte* to) const {
                         offset, reason(errno));
     }
     if (n == 0) {
+      struct stat now {};
+      ::fstat(file_, &now);
       return make_error(ErrorCode::kIo,
-                        "{}: ends at byte {}, expected {} as when it was opened: it has become shorter since",
-                        escaped(path_, path_.size()), offset, size_);
+                        "{}: has {} bytes, expected {} as when it was opened: it has become shorter since",
+                        escaped(path_, path_.size()), static_cast<int64_t>(now.st_size), size_);
     }
     offset += static_cast<size_t>(n);
     to += n;

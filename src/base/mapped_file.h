@@ -15,7 +15,10 @@ class MappedFile {
  public:
   // Maps a regular file. Refuses directories, FIFOs, devices and sockets by name without blocking on them.
   // An empty file maps to an empty span. Errors name the path and the operating system's reason.
-  static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
+  // Closed again once it is mapped, unless it is kept open for copy().
+  enum class Descriptor { kClosed, kKeptOpen };
+  static Result<std::shared_ptr<const MappedFile>> open(const std::string& path,
+                                                        Descriptor descriptor = Descriptor::kClosed);
 
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -32,9 +35,11 @@ class MappedFile {
   // A part of bytes() that will be read soon, all of it: its pages become ready in few steps, not one by one
   // as they are touched.
   void prepare(std::span<const std::byte> part) const;
-  // Copies a part of bytes() to `to` by way of the file, so that no page of it is mapped: for what is read
-  // once. From any thread. kIo where the file has become shorter since, or cannot be read (a read of bytes()
-  // would end the process).
+  // Whether it was kept open.
+  bool can_copy() const { return file_ >= 0; }
+  // Copies a part of bytes() to `to` by way of the file, which was kept open, so that no page of it is
+  // mapped: for what is read once. From any thread. kIo where the file has become shorter since, or cannot be
+  // read (a read of bytes() would end the process).
   Status copy(std::span<const std::byte> part, std::byte* to) const;
 
  private:
@@ -42,7 +47,7 @@ class MappedFile {
   std::string path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
-  int file_ = -1;  // open for copy()
+  int file_ = -1;
   int64_t modified_ns_ = 0;
 };
 

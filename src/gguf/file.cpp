@@ -126,8 +126,11 @@ Result<File> File::from_buffer(Buffer bytes, std::string name) {
   return file;
 }
 
-Result<File> File::open_one(const std::string& path) {
-  TRY_ASSIGN(auto mapping, MappedFile::open(path));
+Result<File> File::open_one(const std::string& path, uint64_t n_shards) {
+  constexpr uint64_t kMostKeptOpen = 256;  // a process may often have 1024 open
+  using Descriptor = MappedFile::Descriptor;
+  TRY_ASSIGN(auto mapping,
+             MappedFile::open(path, n_shards <= kMostKeptOpen ? Descriptor::kKeptOpen : Descriptor::kClosed));
   TRY_ASSIGN(File file, Parser::parse(mapping->bytes(), path));
   file.mappings_.push_back(std::move(mapping));
   return file;
@@ -144,10 +147,10 @@ Result<File> File::open_shards(File given) {
   TRY(check_shard_name(given, given_keys, *name));
   TRY(check_all_exist(*name));
   name->number = 1;
-  TRY_ASSIGN(File model, open_one(shard_path(*name)));
+  TRY_ASSIGN(File model, open_one(shard_path(*name), name->count));
   TRY(check_shard(model, given_keys, *name));
   for (name->number = 2; name->number <= name->count; ++name->number) {
-    TRY_ASSIGN(File shard, open_one(shard_path(*name)));
+    TRY_ASSIGN(File shard, open_one(shard_path(*name), name->count));
     TRY(check_shard(shard, given_keys, *name));
     TRY(check_same_model(model, shard));
     model.append_shard(std::move(shard));
@@ -178,13 +181,13 @@ void File::append_shard(File shard) {
 }
 
 void File::release(const TensorInfo& info) const {
-  if (is_mapped(info))
+  if (info.shard < mappings_.size())
     mappings_[info.shard]->release({info.tensor.as<const std::byte>(), info.tensor.bytes()});
 }
 
 Status File::copy(const TensorInfo& info, size_t offset, std::span<std::byte> to) const {
   const std::span<const std::byte> from = {info.tensor.as<const std::byte>() + offset, to.size()};
-  if (is_mapped(info)) return mappings_[info.shard]->copy(from, to.data());
+  if (copies_from_file(info)) return mappings_[info.shard]->copy(from, to.data());
   std::copy(from.begin(), from.end(), to.begin());
   return {};
 }

@@ -127,10 +127,13 @@ class File {
   // Gives back the memory that holds the tensor's data, of a file that is mapped: for a reader that has made
   // its own of it. Who reads the data again waits for the file.
   void release(const TensorInfo& info) const;
-  // Whether the tensor lies in a mapped file, so that copy() spares its pages.
-  bool is_mapped(const TensorInfo& info) const { return info.shard < mappings_.size(); }
-  // The tensor's bytes from `offset` on, as many as `to` has: from its file where it lies in one that is
-  // mapped. From any thread. kIo where that cannot be read.
+  // Whether the tensor lies in a mapped file that copy() reads, so that no page of it is mapped. Not where a
+  // model is split into so many files that they are not kept open.
+  bool copies_from_file(const TensorInfo& info) const {
+    return info.shard < mappings_.size() && mappings_[info.shard]->can_copy();
+  }
+  // The tensor's bytes from `offset` on, as many as `to` has. From any thread. kIo where its file cannot be
+  // read.
   Status copy(const TensorInfo& info, size_t offset, std::span<std::byte> to) const;
 
   // The files that it is mapped from, all shards in order; none for bytes in memory.
@@ -141,7 +144,7 @@ class File {
 
  private:
   friend class Parser;
-  static Result<File> open_one(const std::string& path);
+  static Result<File> open_one(const std::string& path, uint64_t n_shards = 1);
   static Result<File> open_shards(File given);
   void append_shard(File shard);
 

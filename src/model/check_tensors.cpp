@@ -118,9 +118,10 @@ void TensorChecker::check_copy(const gguf::TensorInfo& info, int64_t first, int6
   const Span part = scan({dtype, first, n, copy});
   if (part.count == 0) return;
   const std::lock_guard lock(mutex_);
-  const auto known =
-      std::find_if(found_.begin(), found_.end(), [&](const NotFinite& found) { return found.info == &info; });
-  if (known == found_.end()) {
+  const auto known =  // mostly the last one
+      std::find_if(found_.rbegin(), found_.rend(),
+                   [&](const NotFinite& found) { return found.info == &info; });
+  if (known == found_.rend()) {
     found_.push_back({&info, part.first, part.count});
   } else {
     known->first = std::min(known->first, part.first);

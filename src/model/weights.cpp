@@ -100,7 +100,7 @@ class Loader {
     const gguf::TensorInfo& info = *file_.find_tensor(name);
     std::atomic<bool> is_copied = false;
     backend::WeightSource source = tensor;
-    if (file_.is_mapped(info)) {
+    if (file_.copies_from_file(info)) {
       source.copy_rows = [&](int64_t first, int64_t n, std::byte* to) -> Status {
         const int64_t cols = tensor.cols();
         const auto size_of = [&](int64_t n_rows) {

@@ -47,7 +47,7 @@ struct WeightOptions {
   ProgressFn progress;
   // Asked, if there is one, for what the backend made of the weights in an earlier run.
   backend::RepackCache* cache = nullptr;
-  // Looks at each tensor right before the backend takes it.
+  // Looks at each tensor as the backend takes it: at what it copies, or afterwards where the tensor lies.
   TensorChecker* checker = nullptr;
   CancelFn cancelled;  // asked before each tensor
 };

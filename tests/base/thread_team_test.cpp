@@ -85,7 +85,7 @@ TEST(ThreadTeam, TheCallerLeavesAWorkersPlace) {
     ::pthread_setaffinity_np(::pthread_self(), sizeof before, &before);
     const auto is_there = [&] { return ::sched_getcpu() == static_cast<int>(cpus[1]); };
     const bool was_there = is_there();
-    for (int loop = 0; loop < 128; ++loop) team.run(2, [](int64_t, unsigned) {});  // it moves now and then
+    for (int loop = 0; loop < 64; ++loop) team.run(2, [](int64_t, unsigned) {});  // it moves now and then
     if (was_there) ++n_there;
     if (was_there && !is_there()) ++left;
     cpu_set_t after;
@@ -93,7 +93,7 @@ TEST(ThreadTeam, TheCallerLeavesAWorkersPlace) {
     EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "it may run where it might before";
   }
   if (n_there == 0) GTEST_SKIP() << "this system does not pin";
-  EXPECT_GT(left, n_there / 3);  // the system may move it back
+  EXPECT_GT(left, n_there / 2);  // the system may move it back
 }
 
 TEST(ThreadTeam, AnExceptionComesOutAndTheTeamGoesOn) {

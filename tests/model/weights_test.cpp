@@ -170,7 +170,8 @@ TEST(Weights, OfAFileAreThoseOfMemory) {
   }
 }
 
-TEST(Weights, AFileThatWasCutAfterItWasOpenedIsAnError) {
+// The embedding is tied, so that it is repacked: what is looked up is read where the file is mapped.
+TEST(Weights, AFileThatWasCutBeforeItsWeightsAreRepackedIsAnError) {
   const auto path = test::scratch_dir("weights") / "cut.gguf";
   const auto bytes = TinyModel({}).bytes();
   for (const size_t cut : {size_t{1}, bytes.size() / 4, bytes.size() / 2}) {
@@ -181,7 +182,9 @@ TEST(Weights, AFileThatWasCutAfterItWasOpenedIsAnError) {
     const auto loaded = model::load_from_gguf(std::move(*file), *backend::create_backend("parallel"), {});
     ASSERT_FALSE(loaded.ok()) << cut;
     EXPECT_EQ(loaded.error().code, ErrorCode::kIo);
-    EXPECT_NE(loaded.error().message.find("cut.gguf: ends at byte"), std::string::npos)
+    EXPECT_NE(loaded.error().message.find(fmt::format("cut.gguf: has {} bytes, expected {}",
+                                                      std::filesystem::file_size(path), bytes.size())),
+              std::string::npos)
         << loaded.error().message;
   }
 }

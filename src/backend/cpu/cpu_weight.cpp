@@ -7,8 +7,8 @@
 namespace inferno::backend {
 namespace {
 
-// Of rows that a thread copies and repacks at a time: with what becomes of them less than its second-level
-// cache holds.
+// Of rows that a thread copies and repacks at a time, or one panel's: with what becomes of them mostly less
+// than its second-level cache holds.
 constexpr int64_t kTurnBytes = int64_t{128} << 10;
 
 }  // namespace
@@ -49,8 +49,12 @@ Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& ma
       std::memcpy(lower_plane + static_cast<size_t>(i) * lower_bytes, to + upper_bytes, lower_bytes);
     }
   });
-  for (const Room& room : rooms_) TRY(room.status);
-  return {};
+  Status status;
+  for (Room& room : rooms_) {
+    if (status) status = room.status;
+    if (room.rows.size() > static_cast<size_t>(kTurnBytes)) room = {};  // a wide panel's
+  }
+  return status;
 }
 
 Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack(const WeightSource& source,
