@@ -32,15 +32,6 @@ size_t made_at_once(const ThreadTeam& team) {
 }
 constexpr size_t kAlignment = 64;
 
-// A huge page is cleared in 0.1 to 0.3 ms, and so are as many small ones. It takes several where memory is in
-// fragments and the system first moves others about, and where a virtual machine's host has to find the
-// memory, whatever its pages.
-constexpr std::chrono::microseconds kSlowPage{1500};
-// Two in a row, or more than a third of many: a host takes 5 ms and more for each, and one alone may be of a
-// thread that lost its processor.
-constexpr int kSlowHuge = 4;
-constexpr int kSlowSmallPages = 8;
-
 size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
 }
@@ -95,20 +86,6 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t b
   return mapping;
 }
 
-bool LargeMemory::huge_are_wanted() const {
-  const int slow = slow_small_pages_;
-  return huge_slowness_ < kSlowHuge || (slow >= kSlowSmallPages && 2 * slow >= small_pages_);
-}
-
-void LargeMemory::count(bool is_huge, bool is_slow) {
-  if (is_huge) {
-    huge_slowness_ = std::max(0, huge_slowness_ + (is_slow ? 2 : -1));  // one that gets lost does not matter
-  } else {
-    ++small_pages_;
-    if (is_slow) ++slow_small_pages_;
-  }
-}
-
 // Advice, all of it: what does not succeed happens when the memory is first written. What kind of pages it is
 // to be, is said for many at once: the system lets nobody say so while pages are made.
 void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t end,
@@ -124,16 +101,16 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t beg
       ::madvise(part, bytes, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
       team.run(static_cast<int64_t>(is_made.size()), [&](int64_t turn, unsigned) {
         const auto page = static_cast<size_t>(turn);
-        if (is_made[page] || (is_huge && !huge_are_wanted())) return;
+        if (is_made[page] || (is_huge && !page_size_.huge_are_wanted())) return;
         is_made[page] = true;
         std::byte* const at = part + page * kHugePage;
         if (!is_huge && is_movable) mover_.add(mapping, at);
         const auto start = Clock::now();
         if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
-        count(is_huge, Clock::now() - start > kSlowPage);
+        page_size_.count(is_huge, Clock::now() - start);
       });
     };
-    make(huge_are_wanted());
+    make(page_size_.huge_are_wanted());
     if (std::find(is_made.begin(), is_made.end(), false) != is_made.end()) make(false);
   }
 }

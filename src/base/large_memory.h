@@ -4,7 +4,6 @@
 // memory begins in small ones and is moved later (page_mover.h), unless it is interleaved over NUMA nodes.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "base/page_mover.h"
+#include "base/page_size_choice.h"
 #include "base/result.h"
 #include "base/thread_team.h"
 
@@ -40,12 +40,7 @@ class LargeMemory {
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
   size_t used_ = 0;                   // bytes of the mapping that are handed out
   size_t made_ = 0;                   // bytes of it whose pages are there
-  // Small pages are taken while huge ones are slow and most of them are not. A small one: all in the room of
-  // a huge one.
-  bool huge_are_wanted() const;
-  void count(bool is_huge, bool is_slow);
-  std::atomic<int> huge_slowness_ = 0;  // two for each slow one, one less for each other
-  std::atomic<int> slow_small_pages_ = 0, small_pages_ = 0;
+  PageSizeChoice page_size_;
   PageMover mover_;
 };
 
