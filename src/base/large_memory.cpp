@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <system_error>
 
+#include "base/non_temporal.h"
 #include "base/text.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -71,6 +73,11 @@ struct LargeMemory::Mapping {
   void* mapped;
   size_t mapped_bytes;
   std::byte* begin;
+  size_t used = 0;  // bytes that are handed out
+  size_t made = 0;  // bytes whose pages are there, but for those below
+  // Huge pages' rooms whose small pages were left to who fills them; the mover gets them when that is done.
+  std::deque<std::byte*> left;
+  bool has_left = false;
 };
 
 // At least `bytes`, from a huge page's border on.
@@ -86,19 +93,26 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t b
   return mapping;
 }
 
-// Advice, all of it: what does not succeed happens when the memory is first written. What kind of pages it is
-// to be, is said for many at once: the system lets nobody say so while pages are made.
-void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t end,
+// Up to `end`. Advice, all of it: what does not succeed happens when the memory is first written. What kind
+// of pages it is to be, is said for many at once: the system lets nobody say so while pages are made.
+void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t end, SmallPages small,
                              ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
-  const bool is_movable = !is_interleaved(mapping->begin + begin);
+  const bool is_movable = !is_interleaved(mapping->begin + mapping->made);
   const size_t most = made_at_once(team);
-  for (size_t first = begin; first < end; first += most) {
-    std::byte* const part = mapping->begin + first;
-    const size_t bytes = std::min(most, end - first);
+  for (; mapping->made < end; mapping->made += std::min(most, end - mapping->made)) {
+    std::byte* const part = mapping->begin + mapping->made;
+    const size_t bytes = std::min(most, end - mapping->made);
     std::vector<char> is_made(bytes / kHugePage);
     const auto make = [&](bool is_huge) {
       ::madvise(part, bytes, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+      if (!is_huge && small == SmallPages::kLeft) {
+        for (size_t page = 0; page < is_made.size(); ++page) {
+          if (!is_made[page] && is_movable) mapping->left.push_back(part + page * kHugePage);
+        }
+        mapping->has_left = true;
+        return;
+      }
       team.run(static_cast<int64_t>(is_made.size()), [&](int64_t turn, unsigned) {
         const auto page = static_cast<size_t>(turn);
         if (is_made[page] || (is_huge && !page_size_.huge_are_wanted())) return;
@@ -110,31 +124,85 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t beg
         page_size_.count(is_huge, Clock::now() - start);
       });
     };
-    make(page_size_.huge_are_wanted());
+    if (page_size_.huge_are_wanted()) make(true);
     if (std::find(is_made.begin(), is_made.end(), false) != is_made.end()) make(false);
   }
 }
 
-Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
-  bytes = round_up(std::max<size_t>(bytes, 1), kAlignment);
+Result<LargeMemory::Piece> LargeMemory::make_piece(size_t bytes, size_t alignment, SmallPages small,
+                                                   ThreadTeam& team) {
+  bytes = round_up(std::max<size_t>(bytes, 1), alignment);
   if (bytes > kMappingBytes / 4) {
     TRY_ASSIGN(const std::shared_ptr<Mapping> own, make_mapping(bytes));
-    make_pages(own, 0, round_up(bytes, kHugePage), team);
-    return std::shared_ptr<void>(own, own->begin);
+    own->used = bytes;
+    make_pages(own, round_up(bytes, kHugePage), small, team);
+    return Piece{own, own->begin, bytes};
   }
-  if (!mapping_ || bytes > kMappingBytes - used_) {
+  const auto has_room = [&] { return round_up(mapping_->used, alignment) + bytes <= kMappingBytes; };
+  if (!mapping_ || !has_room()) {
+    if (mapping_) move_left(mapping_, mapping_->begin + kMappingBytes);
     TRY_ASSIGN(mapping_, make_mapping(kMappingBytes));
-    used_ = made_ = 0;
   }
-  std::byte* data = mapping_->begin + used_;
-  used_ += bytes;
-  if (used_ > made_) {
+  const size_t offset = round_up(mapping_->used, alignment);
+  mapping_->used = offset + bytes;
+  if (mapping_->used > mapping_->made) {
     const size_t unit = bytes >= kMadeAtOnce / 2 ? kHugePage : made_at_once(team);
-    const size_t needed = std::min(round_up(used_, unit), kMappingBytes);
-    make_pages(mapping_, made_, needed, team);
-    made_ = needed;
+    make_pages(mapping_, std::min(round_up(mapping_->used, unit), kMappingBytes), small, team);
   }
-  return std::shared_ptr<void>(mapping_, data);
+  return Piece{mapping_, mapping_->begin + offset, bytes};
+}
+
+Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
+  TRY_ASSIGN(const Piece piece, make_piece(bytes, kAlignment, SmallPages::kMade, team));
+  return std::shared_ptr<void>(piece.mapping, piece.begin);
+}
+
+// From a page's border to one: nobody else touches pages that are being filled.
+Result<LargeMemory::Filling> LargeMemory::alloc_to_fill(size_t bytes, ThreadTeam& team) {
+  const auto small = filler_.is_possible() ? SmallPages::kLeft : SmallPages::kMade;
+  TRY_ASSIGN(Piece piece, make_piece(bytes, static_cast<size_t>(::sysconf(_SC_PAGESIZE)), small, team));
+  const bool is_by_filler = piece.mapping->has_left && filler_.begin(piece.begin, piece.bytes);
+  return Filling(this, std::move(piece), is_by_filler);
+}
+
+// The mover is told of rooms once all in them is filled, as it cannot move what the filler has.
+void LargeMemory::move_left(const std::shared_ptr<Mapping>& mapping, const std::byte* filled_to) {
+  for (; !mapping->left.empty() && mapping->left.front() + kHugePage <= filled_to; mapping->left.pop_front())
+    mover_.add(mapping, mapping->left.front());
+}
+
+void LargeMemory::end(const Filling& filling) {
+  const Piece& piece = filling.piece_;
+  if (filling.is_by_filler_) filler_.end(piece.begin, piece.bytes);
+  const size_t room = piece.mapping == mapping_ ? piece.bytes : round_up(piece.bytes, kHugePage);
+  move_left(piece.mapping, piece.begin + room);
+}
+
+LargeMemory::Filling::Filling(LargeMemory* memory, Piece piece, bool is_by_filler)
+    : memory_(memory), piece_(std::move(piece)), is_by_filler_(is_by_filler) {}
+
+LargeMemory::Filling::Filling(Filling&& other) noexcept
+    : memory_(std::exchange(other.memory_, nullptr)),
+      piece_(std::move(other.piece_)),
+      is_by_filler_(other.is_by_filler_) {}
+
+LargeMemory::Filling::~Filling() {
+  if (memory_ != nullptr) memory_->end(*this);
+}
+
+Status LargeMemory::Filling::copy(size_t offset, const void* from, size_t bytes) const {
+  std::byte* const to = piece_.begin + offset;
+  if (!is_by_filler_) {
+    non_temporal_copy(to, from, bytes);
+    return {};
+  }
+  if (memory_->filler_.copy(to, from, bytes)) return {};
+  return make_error(ErrorCode::kResource, "out of memory: {} were to be filled", human_bytes(piece_.bytes));
+}
+
+std::shared_ptr<void> LargeMemory::Filling::finish() {
+  std::exchange(memory_, nullptr)->end(*this);
+  return std::shared_ptr<void>(std::move(piece_.mapping), piece_.begin);
 }
 
 }  // namespace inferno

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/page_filler.h"
 #include "base/page_mover.h"
 #include "base/page_size_choice.h"
 #include "base/result.h"
@@ -19,6 +20,8 @@ namespace inferno {
 
 class LargeMemory {
  public:
+  class Filling;
+
   // Pages are spread over the memory of these NUMA nodes, if two or more, so that all of it is read at once;
   // unless the process was started with a memory policy of its own (numactl).
   explicit LargeMemory(std::vector<unsigned> nodes = {}) : nodes_(std::move(nodes)) {}
@@ -27,21 +30,56 @@ class LargeMemory {
   // the team. kResource when the system refuses.
   Result<std::shared_ptr<void>> alloc(size_t bytes, ThreadTeam& team);
 
+  // The same for memory that is filled before anyone reads it: small pages are made with what is copied to
+  // them, where the system can (page_filler.h). One at a time.
+  Result<Filling> alloc_to_fill(size_t bytes, ThreadTeam& team);
+
   // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
   bool settle(std::chrono::milliseconds most) { return mover_.hurry(most); }
 
+  // What it goes by; a test may have it see slow pages.
+  PageSizeChoice& page_size() { return page_size_; }
+
  private:
   struct Mapping;
+  struct Piece {
+    std::shared_ptr<Mapping> mapping;
+    std::byte* begin;
+    size_t bytes;
+  };
+  enum class SmallPages { kMade, kLeft };
 
   Result<std::shared_ptr<Mapping>> make_mapping(size_t bytes) const;
-  void make_pages(const std::shared_ptr<Mapping>& mapping, size_t begin, size_t end, ThreadTeam& team);
+  Result<Piece> make_piece(size_t bytes, size_t alignment, SmallPages small, ThreadTeam& team);
+  void make_pages(const std::shared_ptr<Mapping>& mapping, size_t end, SmallPages small, ThreadTeam& team);
+  void move_left(const std::shared_ptr<Mapping>& mapping, const std::byte* filled_to);
+  void end(const Filling& filling);
 
   std::vector<unsigned> nodes_;
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
-  size_t used_ = 0;                   // bytes of the mapping that are handed out
-  size_t made_ = 0;                   // bytes of it whose pages are there
   PageSizeChoice page_size_;
+  PageFiller filler_;
   PageMover mover_;
+};
+
+class LargeMemory::Filling {
+ public:
+  Filling(Filling&& other) noexcept;
+  Filling& operator=(Filling&&) = delete;
+  ~Filling();
+
+  // From any thread, in any order; parts must not overlap. kResource when there is no memory for it.
+  Status copy(size_t offset, const void* from, size_t bytes) const;
+  // The memory, when all is copied; the rest is zero.
+  std::shared_ptr<void> finish();
+
+ private:
+  friend class LargeMemory;
+  Filling(LargeMemory* memory, Piece piece, bool is_by_filler);
+
+  LargeMemory* memory_;  // null when finished
+  Piece piece_;
+  bool is_by_filler_;
 };
 
 }  // namespace inferno

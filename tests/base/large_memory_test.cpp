@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <vector>
 
@@ -73,6 +74,80 @@ TEST(LargeMemory, WhatTheSystemRefusesIsAnErrorAndTheRestGoesOn) {
   EXPECT_EQ(refused.error().code, ErrorCode::kResource);
   EXPECT_NE(refused.error().message.find("out of memory"), std::string::npos);
   EXPECT_TRUE(memory.alloc(100, team).ok());
+}
+
+// Copied by all threads in parts that begin and end within pages.
+void fill(const LargeMemory::Filling& filling, size_t bytes, unsigned char seed, ThreadTeam& team) {
+  constexpr size_t kPart = 10'007;
+  team.run(static_cast<int64_t>((bytes + kPart - 1) / kPart), [&](int64_t turn, unsigned) {
+    const size_t begin = static_cast<size_t>(turn) * kPart;
+    std::vector<unsigned char> part(std::min(kPart, bytes - begin));
+    for (size_t i = 0; i < part.size(); ++i) part[i] = static_cast<unsigned char>((begin + i) * 7 + seed);
+    EXPECT_TRUE(filling.copy(begin, part.data(), part.size()));
+  });
+}
+
+bool is_filled(const void* data, size_t bytes, unsigned char seed) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < bytes; ++i) {
+    if (at[i] != static_cast<unsigned char>(i * 7 + seed)) return false;
+  }
+  return true;
+}
+
+TEST(LargeMemory, HoldsWhatItIsFilledWithInPagesOfAnySize) {
+  ThreadTeam team(3);
+  for (const bool huge_are_slow : {false, true}) {
+    LargeMemory memory;
+    struct Piece {
+      std::shared_ptr<void> data;
+      size_t bytes;
+    };
+    std::vector<Piece> pieces;
+    // Small ones that share a mapping, with others between that are not filled; its end; one larger than a
+    // mapping; the first before huge pages become slow.
+    for (const size_t bytes :
+         {size_t{3} << 20, size_t{1}, size_t{5'000'003}, size_t{15} << 20, size_t{14} << 20, size_t{16} << 20,
+          size_t{13} << 20, size_t{70'000'001}, size_t{4096}}) {
+      auto filling = memory.alloc_to_fill(bytes, team);
+      ASSERT_TRUE(filling.ok()) << filling.error().message;
+      fill(*filling, bytes, static_cast<unsigned char>(pieces.size()), team);
+      pieces.push_back({filling->finish(), bytes});
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(pieces.back().data.get()) % 64, 0u);
+      const auto other = memory.alloc(100'000, team);
+      ASSERT_TRUE(other.ok());
+      auto* zeros = static_cast<unsigned char*>(other->get());
+      EXPECT_TRUE(std::all_of(zeros, zeros + 100'000, [](unsigned char c) { return c == 0; }));
+      std::memset(zeros, 0xee, 100'000);
+      for (int i = 0; i < (huge_are_slow ? 2 : 0); ++i)
+        memory.page_size().count(true, std::chrono::milliseconds(10));
+    }
+    for (size_t i = 0; i < pieces.size(); ++i)
+      EXPECT_TRUE(is_filled(pieces[i].data.get(), pieces[i].bytes, static_cast<unsigned char>(i))) << i;
+    memory.settle(std::chrono::seconds(10));
+    for (size_t i = 0; i < pieces.size(); ++i)
+      EXPECT_TRUE(is_filled(pieces[i].data.get(), pieces[i].bytes, static_cast<unsigned char>(i))) << i;
+  }
+}
+
+TEST(LargeMemory, IsWholeAfterAFillingThatWasGivenUp) {
+  ThreadTeam team(2);
+  LargeMemory memory;
+  for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
+  constexpr size_t kBytes = size_t{3} << 20;
+  {
+    const auto filling = memory.alloc_to_fill(kBytes, team);
+    ASSERT_TRUE(filling.ok());
+    fill(*filling, kBytes / 2, 1, team);
+  }
+  auto filling = memory.alloc_to_fill(kBytes, team);
+  ASSERT_TRUE(filling.ok());
+  fill(*filling, kBytes / 2, 2, team);
+  const auto data = filling->finish();
+  EXPECT_TRUE(is_filled(data.get(), kBytes / 2, 2));
+  auto* rest = static_cast<unsigned char*>(data.get()) + kBytes / 2;
+  EXPECT_TRUE(std::all_of(rest, rest + kBytes / 2, [](unsigned char c) { return c == 0; }));
+  std::memset(rest, 1, kBytes / 2);
 }
 
 }  // namespace

@@ -13,17 +13,20 @@ constexpr int64_t kTurnBytes = int64_t{128} << 10;
 
 }  // namespace
 
-Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& matrix, uint8_t* panels) {
+Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& matrix,
+                                 const LargeMemory::Filling& panels) {
   const Tensor& tensor = source.tensor;
   const kernels::PanelMatmul& kernel = matrix.kernel;
-  const int64_t panel_bytes = kernel.panel_bytes(tensor.cols());
-  const auto upper_bytes = static_cast<size_t>(matrix.upper_bytes);
-  const size_t lower_bytes = static_cast<size_t>(panel_bytes) - upper_bytes;
-  uint8_t* lower_plane = panels + matrix.n_panels * matrix.upper_bytes;
+  const auto panel_bytes = static_cast<size_t>(kernel.panel_bytes(tensor.cols()));
+  const size_t upper_bytes = matrix.upper_bytes == 0 ? panel_bytes : static_cast<size_t>(matrix.upper_bytes);
+  const size_t lower_bytes = panel_bytes - upper_bytes;
+  const size_t lower_plane = static_cast<size_t>(matrix.n_panels) * upper_bytes;
   const int64_t panels_per_turn = std::max<int64_t>(1, kTurnBytes / (kernel.rows * matrix.row_bytes));
   for (Room& room : rooms_) {
     room.status = {};
-    room.both_planes.resize(upper_bytes == 0 ? 0 : static_cast<size_t>(panel_bytes));
+    room.panel.resize(lower_bytes == 0 ? 0 : panel_bytes);
+    room.upper.resize(static_cast<size_t>(panels_per_turn) * upper_bytes);
+    room.lower.resize(static_cast<size_t>(panels_per_turn) * lower_bytes);
   }
   team_.run((matrix.n_panels + panels_per_turn - 1) / panels_per_turn, [&](int64_t turn, unsigned thread) {
     Room& room = rooms_[thread];
@@ -39,15 +42,24 @@ Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& ma
       if (!room.status) return;
       rows = reinterpret_cast<const uint8_t*>(room.rows.data());
     }
-    for (int64_t i = first; i < end; ++i) {
-      const int64_t row = i * kernel.rows;
-      uint8_t* to = upper_bytes == 0 ? panels + i * panel_bytes : room.both_planes.data();
+    uint8_t* upper = room.upper.data();
+    uint8_t* lower = room.lower.data();
+    for (int64_t row = first_row; row < end * kernel.rows; row += kernel.rows) {
+      uint8_t* panel = lower_bytes == 0 ? upper : room.panel.data();
       kernel.pack(rows + (row - first_row) * matrix.row_bytes, matrix.row_bytes,
-                  std::min(kernel.rows, tensor.rows() - row), tensor.cols(), to);
-      if (upper_bytes == 0) continue;
-      std::memcpy(panels + static_cast<size_t>(i) * upper_bytes, to, upper_bytes);
-      std::memcpy(lower_plane + static_cast<size_t>(i) * lower_bytes, to + upper_bytes, lower_bytes);
+                  std::min(kernel.rows, tensor.rows() - row), tensor.cols(), panel);
+      if (lower_bytes != 0) {
+        std::memcpy(upper, panel, upper_bytes);
+        std::memcpy(lower, panel + upper_bytes, lower_bytes);
+      }
+      upper += upper_bytes;
+      lower += lower_bytes;
     }
+    const auto first_panel = static_cast<size_t>(first), n_panels = static_cast<size_t>(end - first);
+    room.status = panels.copy(first_panel * upper_bytes, room.upper.data(), n_panels * upper_bytes);
+    if (!room.status || lower_bytes == 0) return;
+    room.status =
+        panels.copy(lower_plane + first_panel * lower_bytes, room.lower.data(), n_panels * lower_bytes);
   });
   Status status;
   for (Room& room : rooms_) {
@@ -75,9 +87,10 @@ Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack(const WeightSource& source
       return matrix;
     }
   }
-  TRY_ASSIGN(const std::shared_ptr<void> owner, memory_.alloc(bytes, team_));
-  auto* panels = static_cast<uint8_t*>(owner.get());
-  TRY(pack_panels(source, *matrix, panels));
+  TRY_ASSIGN(LargeMemory::Filling filling, memory_.alloc_to_fill(bytes, team_));
+  TRY(pack_panels(source, *matrix, filling));
+  const std::shared_ptr<void> owner = filling.finish();
+  const auto* panels = static_cast<const uint8_t*>(owner.get());
   matrix->panels = {owner, panels};
   if (cached.cache != nullptr)
     cached.cache->add(cached.name, tensor, std::as_bytes(std::span(panels, bytes)), owner);

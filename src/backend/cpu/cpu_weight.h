@@ -55,12 +55,13 @@ class WeightPacker {
                                           int64_t upper_bytes, const CachedAs& cached);
 
  private:
-  Status pack_panels(const WeightSource& source, const CpuMatrix& matrix, uint8_t* panels);
+  Status pack_panels(const WeightSource& source, const CpuMatrix& matrix, const LargeMemory::Filling& panels);
 
   // What a thread works on meanwhile.
   struct Room {
     std::vector<std::byte> rows;
-    std::vector<uint8_t> both_planes;
+    std::vector<uint8_t> panel;         // of both planes, if there are two
+    std::vector<uint8_t> upper, lower;  // of all panels of a turn
     Status status;
   };
   ThreadTeam& team_;
