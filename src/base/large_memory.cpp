@@ -33,6 +33,8 @@ size_t made_at_once(const ThreadTeam& team) {
   return std::max(kMadeAtOnce, size_t{2} * team.n_threads() * kHugePage);
 }
 constexpr size_t kAlignment = 64;
+// Copies of this size and more tell how long small pages take; the clock does not see much of less.
+constexpr size_t kTimedCopy = size_t{32} << 10;
 
 size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
@@ -196,7 +198,11 @@ Status LargeMemory::Filling::copy(size_t offset, const void* from, size_t bytes)
     non_temporal_copy(to, from, bytes);
     return {};
   }
-  if (memory_->filler_.copy(to, from, bytes)) return {};
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const bool is_copied = memory_->filler_.copy(to, from, bytes);
+  if (bytes >= kTimedCopy) memory_->page_size_.count(false, (Clock::now() - start) * kHugePage / bytes);
+  if (is_copied) return {};
   return make_error(ErrorCode::kResource, "out of memory: {} were to be filled", human_bytes(piece_.bytes));
 }
 
