@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <span>
 #include <system_error>
 
 #include "base/non_temporal.h"
@@ -63,10 +63,20 @@ bool is_interleaved(void* at) {
 
 }  // namespace
 
+// What is in a huge page's room.
+enum class LargeMemory::Room : char {
+  kNew,    // nothing yet
+  kMade,   // all its pages
+  kLeft,   // pages that were filled; who fills the others makes them
+  kGiven,  // the same, and the mover knows of it
+};
+
 struct LargeMemory::Mapping {
   Mapping(void* at, size_t size) : mapped(at), mapped_bytes(size) {
     const auto address = reinterpret_cast<uintptr_t>(at);
-    begin = static_cast<std::byte*>(at) + (round_up(address, kHugePage) - address);
+    const size_t before = round_up(address, kHugePage) - address;
+    begin = static_cast<std::byte*>(at) + before;
+    rooms.resize((size - before) / kHugePage);
   }
   ~Mapping() { ::munmap(mapped, mapped_bytes); }
   Mapping(const Mapping&) = delete;
@@ -76,10 +86,7 @@ struct LargeMemory::Mapping {
   size_t mapped_bytes;
   std::byte* begin;
   size_t used = 0;  // bytes that are handed out
-  size_t made = 0;  // bytes whose pages are there, but for those below
-  // Huge pages' rooms whose small pages were left to who fills them; the mover gets them when that is done.
-  std::deque<std::byte*> left;
-  bool has_left = false;
+  std::vector<Room> rooms;
 };
 
 // At least `bytes`, from a huge page's border on.
@@ -95,89 +102,104 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t b
   return mapping;
 }
 
-// Up to `end`. Advice, all of it: what does not succeed happens when the memory is first written. What kind
-// of pages it is to be, is said for many at once: the system lets nobody say so while pages are made.
-void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t end, SmallPages small,
-                             ThreadTeam& team) {
+std::byte* LargeMemory::Piece::begin() const {
+  return mapping->begin + offset;
+}
+
+std::span<LargeMemory::Room> LargeMemory::Piece::rooms() const {
+  const size_t first = offset / kHugePage;
+  return std::span(mapping->rooms).subspan(first, round_up(offset + bytes, kHugePage) / kHugePage - first);
+}
+
+// Of rooms [first, last), so many at a time. Advice, all of it: what does not succeed happens when the memory
+// is first written. What kind of pages it is to be, is said for many at once: the system lets nobody say so
+// while pages are made.
+void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t first, size_t last,
+                             SmallPages small, ThreadTeam& team) {
   using Clock = std::chrono::steady_clock;
-  const bool is_movable = !is_interleaved(mapping->begin + mapping->made);
-  const size_t most = made_at_once(team);
-  for (; mapping->made < end; mapping->made += std::min(most, end - mapping->made)) {
-    std::byte* const part = mapping->begin + mapping->made;
-    const size_t bytes = std::min(most, end - mapping->made);
-    std::vector<char> is_made(bytes / kHugePage);
+  const bool is_movable = !is_interleaved(mapping->begin + first * kHugePage);
+  const auto has_all = [&](Room room) {
+    return room == Room::kMade || (room != Room::kNew && small == SmallPages::kLeft);
+  };
+  const size_t most = made_at_once(team) / kHugePage;
+  for (; first < last; first += most) {
+    const auto rooms = std::span(mapping->rooms).subspan(first, std::min(most, last - first));
+    std::byte* const begin = mapping->begin + first * kHugePage;
+    const auto is_done = [&] { return std::all_of(rooms.begin(), rooms.end(), has_all); };
+    const auto advise = [&](bool is_huge) {
+      ::madvise(begin, rooms.size() * kHugePage, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+    };
     const auto make = [&](bool is_huge) {
-      ::madvise(part, bytes, is_huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-      if (!is_huge && small == SmallPages::kLeft) {
-        for (size_t page = 0; page < is_made.size(); ++page) {
-          if (!is_made[page] && is_movable) mapping->left.push_back(part + page * kHugePage);
-        }
-        mapping->has_left = true;
-        return;
-      }
-      team.run(static_cast<int64_t>(is_made.size()), [&](int64_t turn, unsigned) {
-        const auto page = static_cast<size_t>(turn);
-        if (is_made[page] || (is_huge && !page_size_.huge_are_wanted())) return;
-        is_made[page] = true;
-        std::byte* const at = part + page * kHugePage;
-        if (!is_huge && is_movable) mover_.add(mapping, at);
+      advise(is_huge);
+      team.run(static_cast<int64_t>(rooms.size()), [&](int64_t turn, unsigned) {
+        Room& room = rooms[static_cast<size_t>(turn)];
+        if (has_all(room) || (is_huge && !page_size_.huge_are_wanted())) return;
+        std::byte* const at = begin + static_cast<size_t>(turn) * kHugePage;
+        if (!is_huge && is_movable && room != Room::kGiven) mover_.add(mapping, at);
+        room = Room::kMade;
         const auto start = Clock::now();
         if (::madvise(at, kHugePage, MADV_POPULATE_WRITE) != 0) *reinterpret_cast<volatile char*>(at) = 0;
         page_size_.count(is_huge, Clock::now() - start);
       });
     };
+    if (is_done()) continue;
     if (page_size_.huge_are_wanted()) make(true);
-    if (std::find(is_made.begin(), is_made.end(), false) != is_made.end()) make(false);
+    if (is_done()) continue;
+    if (small == SmallPages::kLeft && filler_.is_possible()) {
+      advise(false);
+      std::replace(rooms.begin(), rooms.end(), Room::kNew, is_movable ? Room::kLeft : Room::kGiven);
+    } else {
+      make(false);
+    }
   }
 }
 
 Result<LargeMemory::Piece> LargeMemory::make_piece(size_t bytes, size_t alignment, SmallPages small,
                                                    ThreadTeam& team) {
   bytes = round_up(std::max<size_t>(bytes, 1), alignment);
+  std::shared_ptr<Mapping> mapping = mapping_;
   if (bytes > kMappingBytes / 4) {
-    TRY_ASSIGN(const std::shared_ptr<Mapping> own, make_mapping(bytes));
-    own->used = bytes;
-    make_pages(own, round_up(bytes, kHugePage), small, team);
-    return Piece{own, own->begin, bytes};
+    TRY_ASSIGN(mapping, make_mapping(bytes));
+  } else if (!mapping || round_up(mapping->used, alignment) + bytes > kMappingBytes) {
+    TRY_ASSIGN(mapping, make_mapping(kMappingBytes));
+    mapping_ = mapping;
   }
-  const auto has_room = [&] { return round_up(mapping_->used, alignment) + bytes <= kMappingBytes; };
-  if (!mapping_ || !has_room()) {
-    if (mapping_) move_left(mapping_, mapping_->begin + kMappingBytes);
-    TRY_ASSIGN(mapping_, make_mapping(kMappingBytes));
-  }
-  const size_t offset = round_up(mapping_->used, alignment);
-  mapping_->used = offset + bytes;
-  if (mapping_->used > mapping_->made) {
-    const size_t unit = bytes >= kMadeAtOnce / 2 ? kHugePage : made_at_once(team);
-    make_pages(mapping_, std::min(round_up(mapping_->used, unit), kMappingBytes), small, team);
-  }
-  return Piece{mapping_, mapping_->begin + offset, bytes};
+  Piece piece = {mapping, round_up(mapping->used, alignment), bytes};
+  mapping->used = piece.offset + bytes;
+  const size_t first = piece.offset / kHugePage;
+  size_t last = first + piece.rooms().size();
+  if (piece.rooms().back() == Room::kNew && bytes < kMadeAtOnce / 2)
+    last = std::min(round_up(mapping->used, made_at_once(team)) / kHugePage, mapping->rooms.size());
+  make_pages(mapping, first, last, small, team);
+  return piece;
 }
 
 Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
   TRY_ASSIGN(const Piece piece, make_piece(bytes, kAlignment, SmallPages::kMade, team));
-  return std::shared_ptr<void>(piece.mapping, piece.begin);
+  return std::shared_ptr<void>(piece.mapping, piece.begin());
 }
 
 // From a page's border to one: nobody else touches pages that are being filled.
 Result<LargeMemory::Filling> LargeMemory::alloc_to_fill(size_t bytes, ThreadTeam& team) {
-  const auto small = filler_.is_possible() ? SmallPages::kLeft : SmallPages::kMade;
-  TRY_ASSIGN(Piece piece, make_piece(bytes, static_cast<size_t>(::sysconf(_SC_PAGESIZE)), small, team));
-  const bool is_by_filler = piece.mapping->has_left && filler_.begin(piece.begin, piece.bytes);
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  TRY_ASSIGN(Piece piece, make_piece(bytes, page, SmallPages::kLeft, team));
+  const auto rooms = piece.rooms();
+  const bool is_made = std::all_of(rooms.begin(), rooms.end(), [](Room room) { return room == Room::kMade; });
+  const bool is_by_filler = !is_made && filler_.begin(piece.begin(), piece.bytes);
   return Filling(this, std::move(piece), is_by_filler);
-}
-
-// The mover is told of rooms once all in them is filled, as it cannot move what the filler has.
-void LargeMemory::move_left(const std::shared_ptr<Mapping>& mapping, const std::byte* filled_to) {
-  for (; !mapping->left.empty() && mapping->left.front() + kHugePage <= filled_to; mapping->left.pop_front())
-    mover_.add(mapping, mapping->left.front());
 }
 
 void LargeMemory::end(const Filling& filling) {
   const Piece& piece = filling.piece_;
-  if (filling.is_by_filler_) filler_.end(piece.begin, piece.bytes);
-  const size_t room = piece.mapping == mapping_ ? piece.bytes : round_up(piece.bytes, kHugePage);
-  move_left(piece.mapping, piece.begin + room);
+  if (filling.is_by_filler_) filler_.end(piece.begin(), piece.bytes);
+  std::byte* at = piece.begin() - piece.offset % kHugePage;
+  for (Room& room : piece.rooms()) {
+    if (room == Room::kLeft) {
+      mover_.add(piece.mapping, at);
+      room = Room::kGiven;
+    }
+    at += kHugePage;
+  }
 }
 
 LargeMemory::Filling::Filling(LargeMemory* memory, Piece piece, bool is_by_filler)
@@ -193,22 +215,33 @@ LargeMemory::Filling::~Filling() {
 }
 
 Status LargeMemory::Filling::copy(size_t offset, const void* from, size_t bytes) const {
-  std::byte* const to = piece_.begin + offset;
-  if (!is_by_filler_) {
-    non_temporal_copy(to, from, bytes);
-    return {};
-  }
   using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  const bool is_copied = memory_->filler_.copy(to, from, bytes);
-  if (bytes >= kTimedCopy) memory_->page_size_.count(false, (Clock::now() - start) * kHugePage / bytes);
-  if (is_copied) return {};
-  return make_error(ErrorCode::kResource, "out of memory: {} were to be filled", human_bytes(piece_.bytes));
+  const auto* in = static_cast<const std::byte*>(from);
+  // Room by room: some may be there, huge or not.
+  while (bytes > 0) {
+    const size_t at = piece_.offset + offset;
+    const size_t part = std::min(bytes, kHugePage - at % kHugePage);
+    std::byte* const to = piece_.mapping->begin + at;
+    if (!is_by_filler_ || piece_.mapping->rooms[at / kHugePage] == Room::kMade) {
+      non_temporal_copy(to, in, part);
+    } else {
+      const auto start = Clock::now();
+      if (!memory_->filler_.copy(to, in, part)) {
+        return make_error(ErrorCode::kResource, "out of memory: {} were to be filled",
+                          human_bytes(piece_.bytes));
+      }
+      if (part >= kTimedCopy) memory_->page_size_.count(false, (Clock::now() - start) * kHugePage / part);
+    }
+    offset += part;
+    in += part;
+    bytes -= part;
+  }
+  return {};
 }
 
 std::shared_ptr<void> LargeMemory::Filling::finish() {
   std::exchange(memory_, nullptr)->end(*this);
-  return std::shared_ptr<void>(std::move(piece_.mapping), piece_.begin);
+  return std::shared_ptr<void>(piece_.mapping, piece_.begin());
 }
 
 }  // namespace inferno

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -31,7 +32,7 @@ class LargeMemory {
   Result<std::shared_ptr<void>> alloc(size_t bytes, ThreadTeam& team);
 
   // The same for memory that is filled before anyone reads it: small pages are made with what is copied to
-  // them, where the system can (page_filler.h). One at a time.
+  // them, where the system can (page_filler.h). Until that is finished nothing else is allocated.
   Result<Filling> alloc_to_fill(size_t bytes, ThreadTeam& team);
 
   // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
@@ -42,17 +43,20 @@ class LargeMemory {
 
  private:
   struct Mapping;
+  enum class Room : char;
   struct Piece {
     std::shared_ptr<Mapping> mapping;
-    std::byte* begin;
-    size_t bytes;
+    size_t offset, bytes;
+
+    std::byte* begin() const;
+    std::span<Room> rooms() const;  // of huge pages, that it lies in
   };
   enum class SmallPages { kMade, kLeft };
 
   Result<std::shared_ptr<Mapping>> make_mapping(size_t bytes) const;
   Result<Piece> make_piece(size_t bytes, size_t alignment, SmallPages small, ThreadTeam& team);
-  void make_pages(const std::shared_ptr<Mapping>& mapping, size_t end, SmallPages small, ThreadTeam& team);
-  void move_left(const std::shared_ptr<Mapping>& mapping, const std::byte* filled_to);
+  void make_pages(const std::shared_ptr<Mapping>& mapping, size_t first, size_t last, SmallPages small,
+                  ThreadTeam& team);
   void end(const Filling& filling);
 
   std::vector<unsigned> nodes_;

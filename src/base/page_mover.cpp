@@ -29,6 +29,7 @@ std::string read_line(const char* path) {
 
 // MADV_COLLAPSE itself does not ask.
 bool has_huge_pages() {
+  if (::madvise(nullptr, 0, MADV_COLLAPSE) != 0) return false;  // an older system does not know it
   if (read_line("/sys/kernel/mm/transparent_hugepage/enabled").find("[never]") != std::string::npos)
     return false;
   const std::string bytes = read_line("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
@@ -97,12 +98,11 @@ size_t PageMover::n_left() const {
 
 void PageMover::settle(Page page, int error) {
   if (error == 0) ++n_moved_;
-  if (error == EAGAIN && !page.is_again) {
+  // EINVAL: nothing is there, or a part is being filled (page_filler.h).
+  if ((error == EAGAIN || error == EINVAL) && !page.is_again) {
     page.is_again = true;
     pages_.push_back(std::move(page));
   }
-  // Of a single page it may mean something else.
-  if (error == EINVAL && n_moved_ == 0) give_up();
 }
 
 void PageMover::run() try {

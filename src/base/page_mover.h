@@ -52,7 +52,7 @@ class PageMover {
   struct Page {
     std::weak_ptr<const void> owner;
     void* at;
-    bool is_again;  // the system asked to come back
+    bool is_again;  // it could not be moved once
   };
 
   void run();

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vector>
 
+#include "support/huge_pages.h"
+
 namespace inferno {
 namespace {
 
@@ -128,6 +130,39 @@ TEST(LargeMemory, HoldsWhatItIsFilledWithInPagesOfAnySize) {
     for (size_t i = 0; i < pieces.size(); ++i)
       EXPECT_TRUE(is_filled(pieces[i].data.get(), pieces[i].bytes, static_cast<unsigned char>(i))) << i;
   }
+}
+
+// Also the last pages of a mapping, and after rooms in which nothing lies.
+TEST(LargeMemory, AllThatIsFilledIsMovedIntoHugePages) {
+  constexpr size_t kPiece = size_t{15} << 20, kPieces = 5;
+  const auto moved = [](bool some_are_empty) {
+    ThreadTeam team(2);
+    LargeMemory memory;
+    for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
+    if (some_are_empty) {
+      EXPECT_TRUE(memory.alloc_to_fill(kPiece, team));
+    }
+    std::vector<std::shared_ptr<void>> pieces;
+    size_t huge = 0;
+    for (size_t i = 0; i < kPieces; ++i) {
+      auto filling = memory.alloc_to_fill(kPiece, team);
+      EXPECT_TRUE(filling.ok());
+      fill(*filling, kPiece, static_cast<unsigned char>(i), team);
+      pieces.push_back(filling->finish());
+    }
+    const auto other = memory.alloc(1000, team);
+    EXPECT_TRUE(other.ok());
+    while (!memory.settle(std::chrono::seconds(1))) {
+    }
+    // Four of 15 MiB lie in a mapping of 64.
+    for (const size_t first_of_mapping : {size_t{0}, some_are_empty ? size_t{3} : size_t{4}})
+      huge += test::huge_bytes(pieces[first_of_mapping].get(), kPiece);
+    return huge;
+  };
+  const size_t bytes = moved(false);
+  if (bytes == 0) GTEST_SKIP() << "this system moves no pages (Linux 6.1 and free huge pages of 2 MiB)";
+  EXPECT_GE(bytes, kPieces * kPiece);
+  EXPECT_GE(moved(true), kPieces * kPiece);
 }
 
 TEST(LargeMemory, IsWholeAfterAFillingThatWasGivenUp) {

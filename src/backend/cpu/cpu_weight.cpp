@@ -64,7 +64,8 @@ Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& ma
   Status status;
   for (Room& room : rooms_) {
     if (status) status = room.status;
-    if (room.rows.size() > static_cast<size_t>(kTurnBytes)) room = {};  // a wide panel's
+    // What a wide panel needs is not kept.
+    if (std::max(room.rows.size(), room.upper.size()) > static_cast<size_t>(2 * kTurnBytes)) room = {};
   }
   return status;
 }

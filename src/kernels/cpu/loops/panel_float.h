@@ -43,7 +43,8 @@ template <class V, class Element>
 void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
   using Stored = typename Element::Stored;
   constexpr auto kBytes = static_cast<int64_t>(sizeof(Stored));
-  if (n_rows < V::kLanes) std::memset(panel, 0, static_cast<size_t>(k * V::kLanes * kBytes));
+  const int64_t written = n_rows < V::kLanes ? 0 : k * V::kLanes * kBytes;
+  std::memset(panel + written, 0, static_cast<size_t>(float_panel_bytes<V, Element>(k) - written));
   for (int64_t row = 0; row < n_rows; ++row) {
     for (int64_t j = 0; j < k; ++j)
       std::memcpy(panel + (j * V::kLanes + row) * kBytes, w + row * stride + j * kBytes, kBytes);
