@@ -1,7 +1,10 @@
 #include "apps/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <span>
 #include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "apps/help_formatter.h"
@@ -175,8 +178,19 @@ Command Program::command() const {
 std::optional<int> Program::read(int argc, char** argv) {
   try {
     app_->parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    // -hi is -h and -i to the library, and "-hi there" a text.
+    const std::span<char*> words(argv, static_cast<size_t>(argc));
+    const auto text = std::find_if(words.begin(), words.end(), [](std::string_view word) {
+      return word.starts_with("-h") && word.size() > std::string_view("-h").size();
+    });
+    const auto asks = [](std::string_view word) { return word == "-h" || word == "--help"; };
+    if (text != words.end() && std::none_of(words.begin(), words.end(), asks))
+      return report_usage(*app_, CLI::ExtrasError(app_->get_name(), {*text}));
+    write_stdout(app_->help());
+    return finish_stdout();
   } catch (const CLI::Success& success) {
-    write_stdout(success.get_name() == "CallForHelp" ? app_->help() : std::string(success.what()) + "\n");
+    write_stdout(std::string(success.what()) + "\n");
     return finish_stdout();
   } catch (const CLI::ParseError& error) {
     return report_usage(*app_, error);

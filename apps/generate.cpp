@@ -239,6 +239,9 @@ Result<int> run(Options options) {
   TRY_ASSIGN(const Arguments arguments, understand(options));
   if (arguments.max_new_tokens == 0) warn("nothing is generated: 0 tokens were asked for");
   TRY(check_output_file(options.metrics_csv));
+  TRY(check_outputs_differ({{"--metrics-csv", options.metrics_csv},
+                            {"--trace", options.telemetry.trace_path},
+                            {"--telemetry-csv", options.telemetry.csv_path}}));
   TRY(check_sampling(options.sampling));
   warn_of_idle_options(options.sampling);
   if (options.speculative != "none" && options.model.no_kv) {

@@ -74,9 +74,10 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
       .show_default()
       .value_name("HOW");
   add_kv_type_option(command, options);
-  command.add_flag(
-      "--check-tensors,!--no-check-tensors", options.check_tensors,
-      "Refuse weights that are NaN or infinite; without either, files below 1 GiB are checked and warned of");
+  command.add_flag("--check-tensors,!--no-check-tensors", options.check_tensors,
+                   "Refuse weights that are NaN or infinite, and make a repack cache anew whose bytes have "
+                   "changed; without "
+                   "either, files below 1 GiB are checked and warned of");
   add_repack_cache_option(
       command, options,
       "Keep repacked weights in a file, so that the model's next start finds them; none of "

@@ -1,7 +1,13 @@
 #include "apps/output_file.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
 
 #include "apps/output.h"
 #include "apps/signals.h"
@@ -10,8 +16,51 @@
 
 namespace inferno::apps {
 
-Status check_output_file(const std::string& path) {
-  return path.empty() ? Status() : check_writable(path);
+namespace {
+
+bool is_open_as(const std::string& path, int descriptor) {
+  struct stat named {
+  }, open{};
+  return ::stat(path.c_str(), &named) == 0 && ::fstat(descriptor, &open) == 0 && S_ISREG(named.st_mode) &&
+         named.st_dev == open.st_dev && named.st_ino == open.st_ino;
+}
+
+bool is_model(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
+  char magic[4] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  return std::string_view(magic, sizeof magic) == "GGUF";
+}
+
+Error refusal(const std::string& path, std::string_view why) {
+  return make_error(ErrorCode::kInvalidArgument, "{}: expected the name of a file to write, found {}",
+                    escaped(path, 4096), why);
+}
+
+}  // namespace
+
+Status check_output_file(const std::string& path, Content content) {
+  if (path.empty()) return {};
+  if (path == "-") return refusal(path, "what stands for standard input; ./- is a file of that name");
+  if (is_open_as(path, STDOUT_FILENO))
+    return refusal(path, "where standard output goes, which would be lost");
+  if (is_open_as(path, STDERR_FILENO)) return refusal(path, "where messages go, which would be lost");
+  if (content != Content::kModel && is_model(path)) return refusal(path, "a model, which would be lost");
+  return check_writable(path);
+}
+
+Status check_outputs_differ(std::initializer_list<std::pair<std::string_view, std::string>> outputs) {
+  for (auto a = outputs.begin(); a != outputs.end(); ++a) {
+    for (auto b = std::next(a); b != outputs.end(); ++b) {
+      std::error_code ignored;
+      if (a->second.empty() || b->second.empty()) continue;
+      if (a->second != b->second && !std::filesystem::equivalent(a->second, b->second, ignored)) continue;
+      return make_error(ErrorCode::kInvalidArgument, "{}: {} and {} name one file, expected two",
+                        escaped(b->second, 4096), a->first, b->first);
+    }
+  }
+  return {};
 }
 
 Status check_output_folder(const std::string& folder, const std::string& instead) {

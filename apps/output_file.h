@@ -3,14 +3,22 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "base/result.h"
 
 namespace inferno::apps {
 
-// Whether this file can be written; nothing is made. An empty path is an option that was not given.
-Status check_output_file(const std::string& path);
+enum class Content { kOther, kModel };
+// Whether this file can be written; nothing is made. An empty path is an option that was not given. Refused
+// as well: "-", which is read from elsewhere; the file that stdout or stderr goes to; a model, unless one is
+// written.
+Status check_output_file(const std::string& path, Content content = Content::kOther);
+// Whether no two options name one file.
+Status check_outputs_differ(std::initializer_list<std::pair<std::string_view, std::string>> outputs);
 // Whether files can be written into this folder, which is made later if it is missing; `instead` says what
 // else can be given.
 Status check_output_folder(const std::string& folder, const std::string& instead);

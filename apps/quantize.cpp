@@ -154,7 +154,7 @@ std::string json_report(const Arguments& arguments, const quantize::FileType& fi
 Result<int> run(const Arguments& arguments) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const quantize::FileType file_type, quantize::parse_file_type(arguments.type));
-  TRY(check_output_file(arguments.output));
+  TRY(check_output_file(arguments.output, Content::kModel));
   TRY_ASSIGN(const gguf::File file, open_model(arguments.input));
   for (const std::string& warning : file.warnings()) warn(warning);
   warn_of_quantized_source(file, file_type);

@@ -47,6 +47,11 @@ void on_missing_page(int number, siginfo_t* info, void*) {
   constexpr std::string_view kMessage =
       "error: a model file became shorter, or unreadable, while it was in use; load it again once it is "
       "whole\n";
+  // Several threads may miss the same page.
+  static std::atomic_flag is_said;
+  if (is_said.test_and_set()) {
+    for (;;) ::pause();
+  }
   // Nothing is left to be done if even this cannot be written.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
   ::_exit(1);
@@ -59,9 +64,13 @@ const std::atomic<bool>& install_signal_flag() {
   action.sa_handler = on_signal;
   sigaddset(&action.sa_mask, SIGINT);  // one after the other
   sigaddset(&action.sa_mask, SIGTERM);
+  sigaddset(&action.sa_mask, SIGHUP);
   action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before = {};
+  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+    sigaction(SIGHUP, &action, nullptr);
   return raised;
 }
 

@@ -28,7 +28,7 @@ Result<int> run(const Options& options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   const std::string text = model::is_synthetic(options.spec) ? options.spec : "synthetic:" + options.spec;
   TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(text));
-  TRY(check_output_file(options.output));
+  TRY(check_output_file(options.output, Content::kModel));
   const uint64_t size = model::synthetic_bytes(spec);
   TRY(check_free_space(options.output, size));
   const std::string line = fmt::format("{}: {} to write\n", for_terminal(options.output), human_bytes(size));

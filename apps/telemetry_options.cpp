@@ -60,6 +60,7 @@ Result<int> with_telemetry(const TelemetryOptions& options, Says says,
     outputs.csv_path = kDefaultCsvPath;
     TRY(make_parent_folder(outputs.csv_path));  // nobody named it
   }
+  TRY(check_outputs_differ({{"--trace", outputs.trace_path}, {"--telemetry-csv", outputs.csv_path}}));
   TRY(check_output_file(outputs.trace_path));
   TRY(check_output_file(outputs.csv_path));
   if (!outputs.trace_path.empty() || !outputs.csv_path.empty()) telemetry::set_enabled(true);

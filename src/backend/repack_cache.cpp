@@ -8,8 +8,12 @@
 
 namespace inferno::backend {
 
-RepackCache::RepackCache(std::string path, RepackKey key) : path_(std::move(path)), key_(std::move(key)) {
+RepackCache::RepackCache(std::string path, RepackKey key, Bytes bytes)
+    : path_(std::move(path)), key_(std::move(key)) {
   auto file = RepackFile::open(path_, key_);
+  if (file && bytes == Bytes::kChecked) {
+    if (const Status whole = file->check(); !whole) file = whole.error();
+  }
   if (!file) {
     std::error_code ignored;
     if (std::filesystem::exists(path_, ignored)) rejection_ = file.error().message;

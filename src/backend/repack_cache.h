@@ -16,9 +16,11 @@ namespace inferno::backend {
 
 class RepackCache {
  public:
+  enum class Bytes { kTrusted, kChecked };  // whether matrices are held against their hashes
+
   // Takes what lies at `path` if it is good for `key`; else begins empty, and rejection() says why unless
   // nothing lay there.
-  RepackCache(std::string path, RepackKey key);
+  RepackCache(std::string path, RepackKey key, Bytes bytes = Bytes::kTrusted);
 
   const std::string& path() const { return path_; }
   const std::string& rejection() const { return rejection_; }

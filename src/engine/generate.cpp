@@ -43,7 +43,8 @@ Status check_finite(const model::Model& model, std::span<const float> logits, in
   const int64_t at = bad - logits.begin();
   return in_file(model, make_error(ErrorCode::kRuntime,
                                    "position {}: the logit of token {} is {}, expected a finite number; "
-                                   "`inferno inspect --check-tensors` finds damaged weights",
+                                   "`inferno inspect --check-tensors` finds damaged weights (and, with "
+                                   "--repack-cache, those of a cache)",
                                    first_position + at / model.config().vocab_size,
                                    at % model.config().vocab_size, *bad));
 }

@@ -79,8 +79,11 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
   LoadedModel loaded;
   loaded.warnings = file.warnings();
   std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);
-  const std::unique_ptr<backend::RepackCache> cache =
-      open_repack_cache(options.repack_cache, file, *backend, loaded.warnings);
+  using backend::RepackCache;
+  const auto bytes = options.tensor_check == TensorCheck::kStrict ? RepackCache::Bytes::kChecked
+                                                                  : RepackCache::Bytes::kTrusted;
+  const std::unique_ptr<RepackCache> cache =
+      open_repack_cache(options.repack_cache, file, *backend, bytes, loaded.warnings);
   std::optional<TensorChecker> checker;
   if (checks_tensors(file, options, cache.get())) {
     checker.emplace([backend](int64_t n, const auto& fn) { backend->run_on_host(n, fn); });

@@ -150,6 +150,7 @@ Status remove_repack_cache(const StoredRepackCache& cache) {
 
 std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folder, const gguf::File& file,
                                                         const backend::Backend& backend,
+                                                        backend::RepackCache::Bytes bytes,
                                                         std::vector<std::string>& warnings) {
   if (folder.empty()) return nullptr;
   if (const std::string why = why_none(file, backend); !why.empty()) {
@@ -158,7 +159,7 @@ std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folde
   }
   const telemetry::ScopedCounter counter("model::OpenRepackCache");
   auto cache = std::make_unique<backend::RepackCache>(repack_cache_path(folder, file, backend),
-                                                      repack_key(file, backend));
+                                                      repack_key(file, backend), bytes);
   if (!cache->rejection().empty())
     log::event(log::Level::kWarn, kModule, "repack cache is made anew", {{"because", cache->rejection()}});
   return cache;

@@ -53,6 +53,7 @@ Status remove_repack_cache(const StoredRepackCache& cache);
 // model that is in no file and for a backend that does not repack; the last two with a warning.
 std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folder, const gguf::File& file,
                                                         const backend::Backend& backend,
+                                                        backend::RepackCache::Bytes bytes,
                                                         std::vector<std::string>& warnings);
 
 // Where it cannot be written, that is a warning; being cancelled is none.

@@ -52,8 +52,8 @@ Result<size_t> find_highest(std::span<const float> logits, uint64_t position) {
         static_cast<size_t>(std::find_if(logits.begin(), logits.end(), is_unusable) - logits.begin());
     return make_error(ErrorCode::kRuntime,
                       "position {}: the logit of token {} is {}, expected a finite number; `inferno "
-                      "inspect --check-tensors` "
-                      "finds damaged weights, --kv-type f32 rules out keys and values beyond F16",
+                      "inspect --check-tensors` finds damaged weights (and, with --repack-cache, those of a "
+                      "cache), --kv-type f32 rules out keys and values beyond F16",
                       position, i, std::isnan(logits[i]) ? "NaN" : "+inf");
   }
   if (highest == -kInfinity) {

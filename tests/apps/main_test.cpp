@@ -107,6 +107,17 @@ TEST(Executable, UnderstandsTheHabitsOfOtherPrograms) {
   }
 }
 
+TEST(Executable, ATextThatBeginsLikeTheHelpOptionIsNone) {
+  for (const char* arguments : {"generate '-hi there' -n 3", "generate -his"}) {
+    const Finished finished = run_program("inferno", arguments);
+    EXPECT_EQ(finished.exit_code, 2) << arguments;
+    EXPECT_EQ(finished.out, "") << arguments;
+    EXPECT_NE(finished.err.find("is not an option here"), std::string::npos) << finished.err;
+  }
+  for (const char* arguments : {"-h", "generate -h", "generate --help"})
+    EXPECT_EQ(run_program("inferno", arguments).exit_code, 0) << arguments;
+}
+
 TEST(Executable, ACommandThatIsMissingIsFollowedByThoseThatThereAre) {
   const Finished finished = run_program("inferno", "bench");
   EXPECT_EQ(finished.exit_code, 2);

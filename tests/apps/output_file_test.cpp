@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <span>
+#include <string_view>
 
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -40,6 +42,43 @@ TEST(OutputFile, AMissingFolderIsSaidBeforeAnythingElse) {
         << command;
   }
   EXPECT_TRUE(std::filesystem::is_empty(dir));
+}
+
+TEST(OutputFile, AModelIsOnlyReplacedByAModel) {
+  const auto dir = scratch_dir("output_model");
+  const std::string model = (dir / "model.gguf").string(), link = (dir / "link.html").string();
+  constexpr std::string_view kContent = "GGUF, and what is in it";
+  write_file(model, std::as_bytes(std::span(kContent)));
+  std::filesystem::create_symlink(model, link);
+  for (const std::string& command :
+       {"generate missing.gguf Once 3 --trace " + model,
+        "generate missing.gguf Once 3 --telemetry-csv " + model,
+        "generate missing.gguf Once 3 --metrics-csv " + link,
+        "logits missing.gguf --prompt-ids 1 -o " + model, "bench ladder --model missing.gguf -o " + model,
+        "bench report missing.json -o " + link}) {
+    const Finished finished = run_program("inferno", command);
+    EXPECT_EQ(finished.exit_code, 2) << command;
+    EXPECT_NE(finished.err.find("found a model, which would be lost"), std::string::npos) << finished.err;
+  }
+  EXPECT_EQ(read_file(model), kContent);
+}
+
+TEST(OutputFile, WhatIsNoFileOfItsOwnIsRefused) {
+  const auto dir = scratch_dir("output_refused");
+  const std::string out = (dir / "out.txt").string();
+  const Finished dash = run_program("inferno", "generate Once 1 --trace -");
+  EXPECT_EQ(dash.exit_code, 2);
+  EXPECT_NE(dash.err.find("-: expected the name of a file to write"), std::string::npos) << dash.err;
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  for (const std::string& name : {std::string("/dev/stdout"), out}) {
+    const Finished lost = run_program("inferno", "generate Once 1 --metrics-csv " + name + " > " + out);
+    EXPECT_EQ(lost.exit_code, 2);
+    EXPECT_NE(lost.err.find("where standard output goes"), std::string::npos) << lost.err;
+  }
+  const Finished same =
+      run_program("inferno", fmt::format("generate Once 1 --metrics-csv {0} --trace {0}", out + "2"));
+  EXPECT_EQ(same.exit_code, 2);
+  EXPECT_NE(same.err.find("--metrics-csv and --trace name one file"), std::string::npos) << same.err;
 }
 
 TEST(OutputFile, AFolderThatCannotBeIsSaidBeforeAnythingElse) {

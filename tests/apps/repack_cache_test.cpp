@@ -62,6 +62,22 @@ TEST_F(RepackCacheOption, TheMetricsSayWhereItIsAndWhetherItServed) {
   EXPECT_EQ(json["repack_cache"]["bytes"], fs::file_size(*fs::directory_iterator(dir_ / "c")));
 }
 
+TEST_F(RepackCacheOption, IsMadeAnewWhereItsBytesHaveChangedIfTheyAreChecked) {
+  const std::string option = "--repack-cache='" + (dir_ / "c").string() + "' " + model_;
+  const Finished before = generate(option);
+  const std::string cache = fs::directory_iterator(dir_ / "c")->path().string();
+  const std::string good = read_file(cache);
+  std::string damaged = good;
+  std::fill(damaged.begin() + 4096 * 10, damaged.end(), '\0');
+  write_file(cache, std::as_bytes(std::span(damaged)));
+  EXPECT_NE(generate(option).out, before.out);
+  const Finished checked = generate("--check-tensors " + option);
+  EXPECT_EQ(checked.exit_code, 0);
+  EXPECT_EQ(checked.out, before.out);
+  EXPECT_NE(checked.err.find("repack cache is made anew"), std::string::npos) << checked.err;
+  EXPECT_EQ(read_file(cache), good);
+}
+
 TEST_F(RepackCacheOption, TakesAFolder) {
   const fs::path folder = dir_ / "my caches";
   for (int start = 0; start < 2; ++start) {

@@ -20,7 +20,8 @@ namespace {
 constexpr const char* kSlow = "generate --no-kv --ignore-eos -n 500";
 
 TEST(Signals, TheFirstEndsCleanlyWithTextAndMetrics) {
-  for (const auto& [signal, exit_code] : {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}}) {
+  for (const auto& [signal, exit_code] :
+       {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129}}) {
     RunningProgram program("inferno", kSlow);
     ASSERT_NE(program.read_some(), "");
     program.send(signal);
@@ -32,6 +33,17 @@ TEST(Signals, TheFirstEndsCleanlyWithTextAndMetrics) {
     EXPECT_EQ(finished.err.find("error"), std::string::npos) << finished.err;
     EXPECT_NE(finished.err.find("warning: interrupted after "), std::string::npos) << finished.err;
   }
+}
+
+// As nohup(1) starts it.
+TEST(Signals, AClosedTerminalMayBeIgnored) {
+  const auto before = std::signal(SIGHUP, SIG_IGN);  // whom we start begins with that
+  RunningProgram program("inferno", "generate --no-kv --ignore-eos -n 40");
+  std::signal(SIGHUP, before);
+  ASSERT_NE(program.read_some(), "");
+  program.send(SIGHUP);
+  const Finished finished = program.finish();
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
 }
 
 // More than a second of work until the first token, and a line before it.

@@ -265,7 +265,9 @@ TEST_F(Repack, WhatWasFoundFiniteIsNotReadAgain) {
     const auto file = gguf::File::open(path_);
     const auto backend = backend::create_backend("parallel");
     std::vector<std::string> warnings;
-    return model::open_repack_cache(folder_, *file, **backend, warnings)->weights_are_finite();
+    return model::open_repack_cache(folder_, *file, **backend, backend::RepackCache::Bytes::kTrusted,
+                                    warnings)
+        ->weights_are_finite();
   };
   load(folder_, "parallel", model::TensorCheck::kNone);
   EXPECT_FALSE(cache_knows());

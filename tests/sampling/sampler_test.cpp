@@ -310,13 +310,16 @@ TEST(Sampler, RefusesLogitsThatAreNoNumbers) {
   };
   EXPECT_EQ(error({0, kNan}),
             "position 12: the logit of token 1 is NaN, expected a finite number; `inferno inspect "
-            "--check-tensors` finds damaged weights, --kv-type f32 rules out keys and values beyond F16");
+            "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
+            "f32 rules out keys and values beyond F16");
   EXPECT_EQ(error({0, 1, kInf}),
             "position 12: the logit of token 2 is +inf, expected a finite number; `inferno inspect "
-            "--check-tensors` finds damaged weights, --kv-type f32 rules out keys and values beyond F16");
+            "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
+            "f32 rules out keys and values beyond F16");
   EXPECT_EQ(error({kNan, kInf}),
             "position 12: the logit of token 0 is NaN, expected a finite number; `inferno inspect "
-            "--check-tensors` finds damaged weights, --kv-type f32 rules out keys and values beyond F16");
+            "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
+            "f32 rules out keys and values beyond F16");
   EXPECT_EQ(error({-kInf, -kInf}), "position 12: all logits of tokens 0 to 1 are -inf, so none can follow");
 }
 
