@@ -70,7 +70,9 @@ Run setup_bench_compare(Command command) {
       .value_name("PERCENT")
       .show_default();
   command.set_footer(
-      "Exit code 1 on a regression or when B lacks what A measured, 2 when the reports cannot be compared.\n"
+      "Exit code 1 on a regression, where a median is worse by more than the gate without a difference "
+      "shown\n"
+      "(undecided) or when B lacks what A measured; 2 when the reports cannot be compared.\n"
       "Verdicts are those of a rank-sum test at the 10 % level: with 3 trials a side only complete "
       "separation\n"
       "counts.\n\n"

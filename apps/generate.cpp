@@ -79,6 +79,11 @@ Result<Arguments> understand(const Options& options) {
   if (next != end && names_a_model(*next)) result.model_path = *next++;
   const std::string first = next == options.arguments.begin() && next != end ? *next : "";
   const bool has_prompt = next != end || !options.prompt_ids.empty();
+  if (next != end && !options.prompt_ids.empty() && !whole_number().judge(*next).empty() &&
+      !names_a_model(*next)) {
+    return make_error(ErrorCode::kInvalidArgument, "{} stands beside --prompt-ids, expected one prompt",
+                      quote(*next));
+  }
   if (next != end && options.prompt_ids.empty()) result.prompt = *next++;
   if (next != end) {
     TRY_ASSIGN(result.max_new_tokens, parse_count(*next++, first));

@@ -274,6 +274,7 @@ TEST(GenerateCommand, AModelThatIsNotThereGetsTheNearestName) {
   EXPECT_FALSE(contains(generate(folder + "entirely-else.gguf hi 4").err, "did you mean"));
   expect_refusal(generate("Qwen/Qwen3-0.6B-GGUF hi 4"), 1,
                  "Qwen/Qwen3-0.6B-GGUF: no such file; inferno does not download: README.md says where");
+  expect_refusal(generate("https://example.org/x.gguf hi"), 1, "; inferno does not download: README.md");
 }
 
 TEST(GenerateCommand, AFolderNamesTheModelsInIt) {
@@ -401,6 +402,7 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--kv=best", "--kv: expected basic, found \"best\""},
       {"--kv --no-kv", "--no-kv"},
       {"--temprature 1", "\"--temprature\" is not an option here; did you mean --temperature?"},
+      {"--prompt-ids 1,2 hello -n 2", "\"hello\" stands beside --prompt-ids, expected one prompt"},
       {"--prompt-ids 1,x",
        "--prompt-ids: expected whole numbers from 0 to 2147483647 between commas, found \"x\""},
       {"--prompt-ids 4096", "prompt id 4096 at 0: expected 0 to 4095"},
