@@ -44,17 +44,21 @@ void sample(benchmark::State& state, sampling::SamplingParams params) {
   bench_support::set_share_of_ceiling(state, cost, seconds.count(), limits, copies.operands);
 }
 
-sampling::SamplingParams params(float temperature, int32_t top_k, float top_p, float penalty) {
+sampling::SamplingParams params(float temperature, int32_t top_k, float top_p, float penalty,
+                                float min_p = 0) {
   sampling::SamplingParams p;
   p.temperature = temperature;
   p.top_k = top_k;
   p.top_p = top_p;
+  p.min_p = min_p;
   p.repetition_penalty = penalty;
   return p;
 }
 
 BENCHMARK_CAPTURE(sample, greedy, params(0, 0, 1, 1))->Arg(151936)->Arg(262144)->UseRealTime();
 BENCHMARK_CAPTURE(sample, temperature, params(0.8f, 0, 1, 1))->Arg(151936)->Arg(262144)->UseRealTime();
+BENCHMARK_CAPTURE(sample, top_p, params(0.8f, 0, 0.95f, 1))->Arg(151936)->Arg(262144)->UseRealTime();
+BENCHMARK_CAPTURE(sample, min_p, params(0.8f, 0, 1, 1, 0.05f))->Arg(151936)->Arg(262144)->UseRealTime();
 BENCHMARK_CAPTURE(sample, top_k_top_p, params(0.8f, 50, 0.9f, 1))->Arg(151936)->Arg(262144)->UseRealTime();
 BENCHMARK_CAPTURE(sample, full_pipe, params(0.8f, 50, 0.9f, 1.1f))->Arg(151936)->Arg(262144)->UseRealTime();
 

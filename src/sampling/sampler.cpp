@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
+#include <optional>
 
 #include "base/check.h"
 #include "metrics/telemetry.h"
@@ -20,48 +22,6 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool is_unusable(float logit) {
   return !(logit < kInfinity);  // NaN or +inf
-}
-
-// The highest logit; NaN or +inf if there is one. Lanes, so that the compiler makes vectors of them.
-float highest_of(std::span<const float> logits) {
-  constexpr size_t kLanes = 32;
-  std::array<float, kLanes> best;
-  best.fill(-kInfinity);
-  std::array<uint32_t, kLanes> unusable{};
-  size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes) {
-    for (size_t lane = 0; lane < kLanes; ++lane) {
-      const float logit = logits[i + lane];
-      best[lane] = logit > best[lane] ? logit : best[lane];
-      unusable[lane] |= is_unusable(logit) ? 1u : 0u;
-    }
-  }
-  for (; i < logits.size(); ++i) {
-    best[0] = std::max(best[0], logits[i]);
-    unusable[0] |= is_unusable(logits[i]) ? 1u : 0u;
-  }
-  if (std::find(unusable.begin(), unusable.end(), 1u) != unusable.end()) return kInfinity;
-  return *std::max_element(best.begin(), best.end());
-}
-
-// The index of the highest logit, the lowest such index; or what makes the logits unusable.
-Result<size_t> find_highest(std::span<const float> logits, uint64_t position) {
-  const float highest = highest_of(logits);
-  if (is_unusable(highest)) {
-    const auto i =
-        static_cast<size_t>(std::find_if(logits.begin(), logits.end(), is_unusable) - logits.begin());
-    return make_error(ErrorCode::kRuntime,
-                      "position {}: the logit of token {} is {}, expected a finite number; `inferno "
-                      "inspect --check-tensors` finds damaged weights (and, with --repack-cache, those of a "
-                      "cache), --kv-type f32 rules out keys and values beyond F16",
-                      position, i, std::isnan(logits[i]) ? "NaN" : "+inf");
-  }
-  if (highest == -kInfinity) {
-    return make_error(ErrorCode::kRuntime,
-                      "position {}: all logits of tokens 0 to {} are -inf, so none can follow", position,
-                      logits.size() - 1);
-  }
-  return static_cast<size_t>(std::find(logits.begin(), logits.end(), highest) - logits.begin());
 }
 
 }  // namespace
@@ -81,7 +41,7 @@ Status validate(const SamplingParams& params) {
 }
 
 float probability(std::span<const float> logits, int32_t token_id) {
-  const double shift = highest_of(logits);
+  const double shift = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - shift);
   return static_cast<float>(std::exp(logits[static_cast<size_t>(token_id)] - shift) / sum);
@@ -96,98 +56,134 @@ Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const i
                                 uint64_t position) {
   const telemetry::ScopedCounter counter("sampling::Sample");
   CHECK(!logits.empty() && logits.size() <= std::numeric_limits<int32_t>::max(), "{} logits", logits.size());
-  TRY_ASSIGN(const size_t highest, find_highest(logits, position));
-  if (takes_highest()) return static_cast<int32_t>(highest);
-  penalize(logits, history);
-  if (params_.temperature != 0) return draw(position);
-  return static_cast<int32_t>(std::max_element(penalized_.begin(), penalized_.end()) - penalized_.begin());
+  TRY_ASSIGN(size_t highest, find_highest(logits, position));
+  if (params_.repetition_penalty != 1) {
+    penalize(logits, history);
+    logits = penalized_;
+    TRY_ASSIGN(highest, find_highest(logits, position));
+  }
+  if (params_.temperature == 0) return static_cast<int32_t>(highest);
+  return draw(logits, logits[highest], position);
 }
 
-// In double, where no float divided or multiplied by a penalty, then divided by a temperature, can overflow.
+// The index of the highest logit, the lowest such index; or what makes the logits unusable.
+Result<size_t> Sampler::find_highest(std::span<const float> logits, uint64_t position) {
+  highest_of_groups_.clear();
+  float highest = -kInfinity;
+  size_t piece_of_highest = 0;
+  for (size_t begin = 0; begin < logits.size(); begin += kPiece) {
+    const size_t n = std::min(kPiece, logits.size() - begin);
+    const float* const piece = logits.data() + begin;  // a span's own checks would keep it from vectors
+    std::array<float, kLanes> best;
+    best.fill(-kInfinity);
+    std::array<uint32_t, kLanes> unusable{};
+    size_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      for (size_t lane = 0; lane < kLanes; ++lane) {
+        const float logit = piece[i + lane];
+        best[lane] = logit > best[lane] ? logit : best[lane];
+        unusable[lane] |= is_unusable(logit) ? 1u : 0u;
+      }
+    }
+    for (size_t lane = 0; i < n; ++i, ++lane) {
+      best[lane] = std::max(best[lane], piece[i]);
+      unusable[lane] |= is_unusable(piece[i]) ? 1u : 0u;
+    }
+    if (std::find(unusable.begin(), unusable.end(), 1u) != unusable.end()) {
+      const auto at = static_cast<size_t>(std::find_if(piece, piece + n, is_unusable) - logits.data());
+      return make_error(ErrorCode::kRuntime,
+                        "position {}: the logit of token {} is {}, expected a finite number; `inferno "
+                        "inspect --check-tensors` finds damaged weights (and, with --repack-cache, those of "
+                        "a cache), --kv-type f32 rules out keys and values beyond F16",
+                        position, at, std::isnan(logits[at]) ? "NaN" : "+inf");
+    }
+    highest_of_groups_.insert(highest_of_groups_.end(), best.begin(), best.end());
+    const float of_piece = *std::max_element(best.begin(), best.end());
+    if (of_piece > highest) highest = of_piece, piece_of_highest = begin;
+  }
+  if (highest == -kInfinity) {
+    return make_error(ErrorCode::kRuntime,
+                      "position {}: all logits of tokens 0 to {} are -inf, so none can follow", position,
+                      logits.size() - 1);
+  }
+  const auto first = logits.begin() + static_cast<std::ptrdiff_t>(piece_of_highest);
+  return static_cast<size_t>(std::find(first, logits.end(), highest) - logits.begin());
+}
+
 void Sampler::penalize(std::span<const float> logits, std::span<const int32_t> history) {
   penalized_.assign(logits.begin(), logits.end());
   const double penalty = params_.repetition_penalty;
-  if (penalty == 1) return;
   for (const int32_t id : history) {
     CHECK(id >= 0 && static_cast<size_t>(id) < logits.size(), "token {} of {}", id, logits.size());
     // From the raw logit, so that a token that stands in the history twice is penalized once.
     const double logit = logits[static_cast<size_t>(id)];
-    penalized_[static_cast<size_t>(id)] = logit > 0 ? logit / penalty : logit * penalty;
+    if (logit == -kInfinity) continue;
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    penalized_[static_cast<size_t>(id)] =
+        static_cast<float>(std::clamp(logit > 0 ? logit / penalty : logit * penalty, -kLargest, kLargest));
   }
 }
 
 // Top-p and min-p each keep a prefix of the total order, so together they keep the shorter one; the draw
-// inverts the cumulative distribution over it. Sorting goes no further than either walk gets: for a model's
-// logits, a small part of the vocabulary.
-int32_t Sampler::draw(uint64_t position) {
-  gather_candidates();
-  const double nucleus = params_.top_p * total_weight();
-  // The likeliest weighs 1, so min_p is itself the bound.
-  if (params_.min_p > 0)
-    std::erase_if(candidates_, [&](const Candidate& c) { return c.weight < params_.min_p; });
-  n_sorted_ = std::min(n_sorted_, candidates_.size());
-  if (params_.top_p < 1) keep_nucleus(nucleus);
-
-  const double threshold = uniform({params_.seed, position}) * total_weight();
-  double cumulative = 0;
-  int32_t id = 0;
-  for (size_t rank = 0; rank < candidates_.size() && cumulative <= threshold; ++rank) {
-    const Candidate& candidate = candidate_by_rank(rank);
-    if (candidate.weight == 0) break;  // rounding left the sum short of the threshold; these are never drawn
-    cumulative += candidate.weight;
-    id = candidate.id;
+// inverts the cumulative distribution over it.
+int32_t Sampler::draw(std::span<const float> logits, float highest, uint64_t position) {
+  const bool has_top_k = params_.top_k != 0 && static_cast<size_t>(params_.top_k) < logits.size();
+  if (has_top_k) {
+    keep_highest(logits, static_cast<size_t>(params_.top_k));
+    logits = kept_logits_;
   }
-  return id;
-}
+  const auto id_of = [&](size_t i) { return has_top_k ? kept_[i] : static_cast<int32_t>(i); };
+  weights_.weigh(logits, highest, params_.temperature);
 
-// Every token with a finite logit, in order of ids; or with top-k the k first of the total order, sorted.
-void Sampler::gather_candidates() {
-  candidates_.clear();
-  double highest = -std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < penalized_.size(); ++i) {
-    if (!std::isfinite(penalized_[i])) continue;
-    highest = std::max(highest, penalized_[i]);
-    candidates_.push_back({penalized_[i], 0, static_cast<int32_t>(i)});
+  const double nucleus = params_.top_p * weights_.total();
+  const double u = uniform({params_.seed, position});
+  // Tokens less likely than that need not be told apart: top-p drops them, or a draw seldom comes to them.
+  const double rest = params_.top_p < 1 ? 1 - double{params_.top_p} : params_.min_p > 0 ? 0 : 1.0 / 1024;
+  const double least =
+      std::max(rest * weights_.total() / static_cast<double>(logits.size()), double{params_.min_p});
+  for (const double least_told_apart : {least, 0.0}) {
+    weights_.fill(least_told_apart);
+    std::optional<RankedWeights::Place> last;
+    if (params_.top_p < 1) last = weights_.find(nucleus, false);
+    if (params_.min_p > 0) {
+      const auto of_min_p = weights_.last_of_weight(params_.min_p);
+      if (of_min_p && (!last || of_min_p->through < last->through)) last = of_min_p;
+    }
+    if (!last && (params_.top_p < 1 || params_.min_p > 0)) continue;
+    const auto drawn = weights_.find(u * (last ? last->through : weights_.total()), true, last);
+    if (drawn) return id_of(drawn->index);
   }
-  n_sorted_ = 0;
-  const auto k = static_cast<size_t>(params_.top_k);
-  if (k != 0) {
-    sort_first(std::min(k, candidates_.size()));
-    candidates_.resize(n_sorted_);
+  return id_of(weights_.last().index);  // rounding left the sum short
+}
+
+void Sampler::keep_highest(std::span<const float> logits, size_t k) {
+  // The k-th of the groups' highest is not above the k-th of all.
+  float bound = -kInfinity;
+  if (k <= highest_of_groups_.size()) {
+    bounds_ = highest_of_groups_;
+    const auto kth = bounds_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(bounds_.begin(), kth, bounds_.end(), std::greater<>());
+    bound = *kth;
   }
-  const double temperature = params_.temperature;
-  for (Candidate& candidate : candidates_)
-    candidate.weight = std::exp((candidate.logit - highest) / temperature);
-}
-
-void Sampler::keep_nucleus(double weight) {
-  double sum = 0;
-  size_t n = 0;
-  while (n < candidates_.size() && sum < weight) sum += candidate_by_rank(n++).weight;
-  candidates_.resize(n);
-  n_sorted_ = n;
-}
-
-// The candidates stand in order of ids or of rank whenever this is called, so the sum's rounding is
-// reproducible.
-double Sampler::total_weight() const {
-  double sum = 0;
-  for (const Candidate& candidate : candidates_) sum += candidate.weight;
-  return sum;
-}
-
-const Sampler::Candidate& Sampler::candidate_by_rank(size_t rank) {
-  constexpr size_t kFirstSorted = 256;
-  if (rank >= n_sorted_) sort_first(std::min(std::max(kFirstSorted, 4 * n_sorted_), candidates_.size()));
-  return candidates_[rank];
-}
-
-void Sampler::sort_first(size_t n) {
-  const auto from = candidates_.begin() + static_cast<std::ptrdiff_t>(n_sorted_);
-  const auto to = candidates_.begin() + static_cast<std::ptrdiff_t>(n);
-  if (to != candidates_.end()) std::nth_element(from, to, candidates_.end());
-  std::sort(from, to);
-  n_sorted_ = n;
+  kept_.clear();
+  for (size_t group = 0; group < highest_of_groups_.size(); ++group) {
+    if (highest_of_groups_[group] < bound) continue;
+    const size_t begin = group / kLanes * kPiece;
+    const size_t end = std::min(logits.size(), begin + kPiece);
+    for (size_t i = begin + group % kLanes; i < end; i += kLanes)
+      if (logits[i] >= bound) kept_.push_back(static_cast<int32_t>(i));
+  }
+  if (kept_.size() > k) {
+    const auto kth = kept_.begin() + static_cast<std::ptrdiff_t>(k);
+    std::nth_element(kept_.begin(), kth, kept_.end(), [&](int32_t a, int32_t b) {
+      const float x = logits[static_cast<size_t>(a)], y = logits[static_cast<size_t>(b)];
+      return x != y ? x > y : a < b;
+    });
+    kept_.erase(kth, kept_.end());
+  }
+  std::sort(kept_.begin(), kept_.end());
+  kept_logits_.clear();
+  for (const int32_t id : kept_) kept_logits_.push_back(logits[static_cast<size_t>(id)]);
 }
 
 }  // namespace inferno::sampling

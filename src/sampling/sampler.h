@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "sampling/ranked_weights.h"
 #include "sampling/rng.h"
 
 namespace inferno::sampling {
@@ -46,30 +47,24 @@ class Sampler {
   const SamplingParams& params() const { return params_; }
 
  private:
-  // One token that may be drawn. The total order is by logit, the highest first, then by id, the lowest
-  // first.
-  struct Candidate {
-    double logit;   // after the penalty
-    double weight;  // exp((logit - highest logit) / temperature)
-    int32_t id;
-    bool operator<(const Candidate& other) const {
-      return logit != other.logit ? logit > other.logit : id < other.id;
-    }
-  };
+  // The highest of logits in groups that lie beside each other, so that finding the k highest of all goes
+  // through few groups: of every kLanes-th logit in pieces of kPiece.
+  static constexpr size_t kLanes = 32, kPiece = 64 * kLanes;
 
+  Result<size_t> find_highest(std::span<const float> logits, uint64_t position);
   void penalize(std::span<const float> logits, std::span<const int32_t> history);
-  int32_t draw(uint64_t position);
-  void gather_candidates();
-  void keep_nucleus(double weight);
-  double total_weight() const;
-  const Candidate& candidate_by_rank(size_t rank);
-  void sort_first(size_t n);
+  int32_t draw(std::span<const float> logits, float highest, uint64_t position);
+  // The k highest, of equals the first, 0 < k < logits.size(), in order of ids.
+  void keep_highest(std::span<const float> logits, size_t k);
 
   SamplingParams params_;
   // Scratch, kept so that a step allocates nothing.
-  std::vector<double> penalized_;      // [vocab]
-  std::vector<Candidate> candidates_;  // the first n_sorted_ in order and before all others
-  size_t n_sorted_ = 0;
+  std::vector<float> highest_of_groups_;  // as of find_highest()
+  std::vector<float> bounds_;
+  std::vector<float> penalized_;  // (vocab)
+  std::vector<int32_t> kept_;     // ids, with top-k
+  std::vector<float> kept_logits_;
+  RankedWeights weights_;
 };
 
 }  // namespace inferno::sampling

@@ -33,6 +33,7 @@ SlowDistribution slow_distribution(const SamplingParams& params, const Logits& l
   for (const int32_t id : seen) {
     double& value = x[static_cast<size_t>(id)];
     value = value > 0 ? value / params.repetition_penalty : value * params.repetition_penalty;
+    value = static_cast<float>(value);  // a penalized logit is a logit
   }
   for (double& value : x) value /= params.temperature;
   const double highest = *std::max_element(x.begin(), x.end());
@@ -173,20 +174,30 @@ TEST(Sampler, TheStepsComposeInTheirOrder) {
   expect_distribution(params, kLogits, {4, 7, 1});
 }
 
-TEST(Sampler, WalksALargeVocabularyBeyondItsFirstSortedPart) {
-  Logits logits(5000);
-  for (size_t id = 0; id < logits.size(); ++id)
-    logits[id] = static_cast<float>((id * 2654435761u) % 997) / 500.0f;
-  for (const float top_p : {1.0f, 0.8f}) {
-    for (const int32_t top_k : {0, 2500}) {
-      SamplingParams params = warm();
-      params.top_p = top_p;
-      params.top_k = top_k;
-      const SlowDistribution expected = slow_distribution(params, logits, {});
-      Sampler sampler(params);
-      for (uint64_t position = 0; position < 300; ++position) {
-        ASSERT_EQ(*sampler.sample(logits, {}, position), slow_draw(expected, {params.seed, position}))
-            << "top_p " << top_p << ", top_k " << top_k << ", position " << position;
+// Several pieces and groups, all kinds of neighbours, ties, tokens that are ruled out; kept sets from one
+// token to nearly all.
+TEST(Sampler, DrawsWhatTheDefinitionDrawsOfALargeVocabulary) {
+  Logits logits(5001);
+  for (size_t id = 0; id < logits.size(); ++id) {
+    const uint32_t hash = static_cast<uint32_t>(id) * 2654435761u;
+    logits[id] = id % 7 == 3 ? -kInf : static_cast<float>(hash % 997) / 120.0f;
+  }
+  for (const float temperature : {0.2f, 1.0f, 30.0f}) {
+    for (const float top_p : {1.0f, 0.8f, 0.05f}) {
+      for (const int32_t top_k : {0, 1, 40, 100, 2500, 4900}) {
+        for (const float min_p : {0.0f, 0.05f}) {
+          SamplingParams params = warm(temperature);
+          params.top_p = top_p;
+          params.top_k = top_k;
+          params.min_p = min_p;
+          const SlowDistribution expected = slow_distribution(params, logits, {});
+          Sampler sampler(params);
+          for (uint64_t position = 0; position < 60; ++position) {
+            ASSERT_EQ(*sampler.sample(logits, {}, position), slow_draw(expected, {params.seed, position}))
+                << "temperature " << temperature << ", top_p " << top_p << ", top_k " << top_k << ", min_p "
+                << min_p << ", position " << position;
+          }
+        }
       }
     }
   }
@@ -222,8 +233,9 @@ TEST(Sampler, GreedyAppliesTheRepetitionPenaltyFirst) {
 // Vectors of lanes and what is left behind them.
 TEST(Sampler, GreedyFindsTheFirstOfTheHighestAndEveryUnusableLogit) {
   Sampler greedy{SamplingParams{}};
-  for (const size_t n : {1, 31, 32, 33, 64, 100}) {
-    for (size_t at = 0; at < n; ++at) {
+  for (const size_t n : {1, 31, 32, 33, 64, 100, 2047, 2050, 4097}) {
+    const size_t step = n <= 100 ? 1 : 97;
+    for (size_t at = 0; at < n; at += step) {
       Logits logits(n, -2.0f);
       logits[at] = 3.0f;
       logits.back() = 3.0f;
