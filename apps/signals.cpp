@@ -1,11 +1,14 @@
 #include "apps/signals.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdint>
 #include <ctime>
 #include <string_view>
+
+#include "base/mapped_file.h"
 
 namespace inferno::apps {
 namespace {
@@ -38,22 +41,33 @@ void on_signal(int number) {
   std::raise(number);
 }
 
+bool are_one_file(int a, int b) {
+  struct stat of_a {
+  }, of_b{};
+  return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
 void on_missing_page(int number, siginfo_t* info, void*) {
   if (info->si_code != BUS_ADRERR) {
     std::signal(number, SIG_DFL);
     std::raise(number);
     return;
   }
-  constexpr std::string_view kMessage =
-      "error: a model file became shorter, or unreadable, while it was in use; load it again once it is "
-      "whole\n";
   // Several threads may miss the same page.
   static std::atomic_flag is_said;
   if (is_said.test_and_set()) {
     for (;;) ::pause();
   }
   // Nothing is left to be done if even this cannot be written.
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  const auto say = [](std::string_view text) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  };
+  if (are_one_file(STDOUT_FILENO, STDERR_FILENO)) say("\n");  // a text may have come to half a line
+  const char* const name = MappedFile::name_at(info->si_addr);
+  say("error: ");
+  say(name != nullptr ? name : "a file");
+  say(": it became shorter, or unreadable, while it was in use; load it again once it is whole\n");
   ::_exit(1);
 }
 

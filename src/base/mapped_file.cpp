@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
 #include <system_error>
 #include <utility>
@@ -42,7 +44,45 @@ Error open_error(const std::string& path, int error_number) {
   return make_error(ErrorCode::kIo, "{}: cannot open it: {}", name, reason(error_number));
 }
 
+// What is mapped, as name_at() finds it: written and read without a lock.
+struct Mapping {
+  std::atomic<bool> is_taken{false};
+  std::atomic<const std::byte*> begin{nullptr};  // written last, and cleared first
+  std::atomic<size_t> size{0};
+  std::atomic<const char*> name{nullptr};
+};
+static_assert(std::atomic<const char*>::is_always_lock_free && std::atomic<size_t>::is_always_lock_free);
+std::array<Mapping, 64> mappings;
+
+void add_mapping(std::span<const std::byte> bytes, const char* name) {
+  for (Mapping& mapping : mappings) {
+    if (mapping.is_taken.exchange(true)) continue;
+    mapping.size = bytes.size();
+    mapping.name = name;
+    mapping.begin = bytes.data();
+    return;
+  }
+}
+
+void remove_mapping(const std::byte* begin) {
+  for (Mapping& mapping : mappings) {
+    if (mapping.begin != begin) continue;
+    mapping.begin = nullptr;
+    mapping.is_taken = false;
+    return;
+  }
+}
+
 }  // namespace
+
+const char* MappedFile::name_at(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  for (const Mapping& mapping : mappings) {
+    const auto begin = reinterpret_cast<uintptr_t>(mapping.begin.load());
+    if (begin != 0 && at >= begin && at - begin < mapping.size) return mapping.name;
+  }
+  return nullptr;
+}
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path, Descriptor descriptor) {
   // A path from outside may hold a zero byte, where the operating system would see its end.
@@ -66,6 +106,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   }
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->size_ = size;
+  mapped->name_ = escaped(path, path.size());
+  add_mapping(mapped->bytes(), mapped->name_.c_str());
   if (descriptor == Descriptor::kKeptOpen) mapped->file_ = file.release();
   return std::shared_ptr<const MappedFile>(std::move(mapped));
 }
@@ -117,7 +159,9 @@ Status MappedFile::copy(std::span<const std::byte> part, std::byte* to) const {
 
 MappedFile::~MappedFile() {
   if (file_ >= 0) ::close(file_);
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  remove_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 }  // namespace inferno

@@ -24,6 +24,10 @@ class MappedFile {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
+  // Of the file whose bytes() an address lies in: its path, printable, or nullptr. May be called in a signal
+  // handler, of a thread that reads those bytes; of many files mapped at once some are not known.
+  static const char* name_at(const void* address);
+
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
   // When the file's bytes were last changed, as of open(): nanoseconds since 1970.
@@ -45,6 +49,7 @@ class MappedFile {
  private:
   MappedFile() = default;
   std::string path_;
+  std::string name_;  // the path, printable
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
   int file_ = -1;

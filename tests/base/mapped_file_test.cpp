@@ -106,6 +106,29 @@ TEST(MappedFile, OutlivesTheNameOfTheFile) {
   EXPECT_EQ((*file)->bytes().back(), std::byte{'x'});
 }
 
+TEST(MappedFile, NamesTheFileOfAnAddress) {
+  const std::string folder = test::scratch_dir("mapped").string();
+  const std::string second = folder + "/second.bin";
+  std::ofstream(folder + "/a\tb.bin") << "first";
+  std::ofstream(second) << "second";
+  auto a = *MappedFile::open(folder + "/a\tb.bin");
+  const auto b = *MappedFile::open(second);
+  const std::byte* const inside = a->bytes().data();
+  ASSERT_NE(MappedFile::name_at(inside), nullptr);
+  EXPECT_NE(std::string(MappedFile::name_at(inside + 4)).find("a\\tb.bin"), std::string::npos);
+  EXPECT_EQ(MappedFile::name_at(&b->bytes().back()), second);
+  EXPECT_EQ(MappedFile::name_at(&second), nullptr);
+  EXPECT_EQ(MappedFile::name_at(nullptr), nullptr);
+  a.reset();
+  EXPECT_EQ(MappedFile::name_at(inside), nullptr);
+  // More than it knows, and as many again.
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::shared_ptr<const MappedFile>> many;
+    for (int i = 0; i < 100; ++i) many.push_back(*MappedFile::open(second));
+    EXPECT_EQ(MappedFile::name_at(many.front()->bytes().data()), second);
+  }
+}
+
 TEST(MappedFile, EmptyFileIsAnEmptySpan) {
   const auto path = test::scratch_dir("mapped") / "empty";
   std::ofstream(path).flush();
