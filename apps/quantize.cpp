@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "apps/commands.h"
 #include "apps/model_options.h"
@@ -88,8 +89,9 @@ std::vector<std::string> tensor_lines(const quantize::Report& report) {
   Table table({Align::kLeft, Align::kRight, Align::kLeft, Align::kLeft, Align::kRight, Align::kRight});
   table.add_row({"tensor", "shape", "from", "to", "size", "relative RMSE"});
   for (const quantize::QuantizedTensor& tensor : report.tensors) {
-    table.add_row({escaped(tensor.name), tensor.shape, std::string(name(tensor.from)),
-                   std::string(name(tensor.to)), human_bytes(tensor.bytes_after), percent(tensor.distance)});
+    table.add_row({escaped(tensor.name), fmt::format("[{}]", join(std::span(tensor.shape), ", ")),
+                   std::string(name(tensor.from)), std::string(name(tensor.to)),
+                   human_bytes(tensor.bytes_after), percent(tensor.distance)});
   }
   return table.lines();
 }
@@ -157,6 +159,7 @@ Result<int> run(const Arguments& arguments) {
   TRY(check_output_file(arguments.output, Content::kModel));
   TRY_ASSIGN(const gguf::File file, open_model(arguments.input));
   for (const std::string& warning : file.warnings()) warn(warning);
+  TRY(check_free_space(arguments.output, quantize::quantized_bytes(file, file_type)));
   warn_of_quantized_source(file, file_type);
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;

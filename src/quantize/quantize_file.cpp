@@ -67,6 +67,8 @@ class Quantization {
   Quantization(const Quantization&) = delete;
   Quantization& operator=(const Quantization&) = delete;
 
+  uint64_t file_bytes() const { return writer_.total_bytes(); }
+
   Result<Report> save(const std::string& path) {
     TRY(writer_.save(path));
     report_.bytes_after = writer_.total_bytes();
@@ -80,7 +82,7 @@ class Quantization {
     const DType to = tensor.dtype == wanted ? wanted : storage_type(wanted, tensor.cols());
     QuantizedTensor& entry =
         report_.tensors.emplace_back(QuantizedTensor{std::string(info.name),
-                                                     tensor.shape_string(),
+                                                     {shape.begin(), shape.end()},
                                                      tensor.dtype,
                                                      to,
                                                      wanted,
@@ -210,6 +212,11 @@ Distance& Distance::operator+=(const Distance& other) {
   error += other.error;
   source += other.source;
   return *this;
+}
+
+uint64_t quantized_bytes(const gguf::File& file, const FileType& file_type) {
+  const Options one_thread{.n_threads = 1, .progress = {}, .cancelled = nullptr};
+  return Quantization(file, file_type, one_thread).file_bytes();
 }
 
 Result<Report> quantize_file(const gguf::File& file, const FileType& file_type, const std::string& path,

@@ -31,7 +31,7 @@ struct Distance {
 
 struct QuantizedTensor {
   std::string name;
-  std::string shape;
+  std::vector<int64_t> shape;  // as the file has it
   DType from, to;
   DType wanted;  // `to` unless the rows are no whole blocks of it
   uint64_t n_elements;
@@ -43,6 +43,9 @@ struct Report {
   std::vector<QuantizedTensor> tensors;        // in file order
   uint64_t bytes_before = 0, bytes_after = 0;  // of the files
 };
+
+// Bytes of the file that quantize_file() would write.
+uint64_t quantized_bytes(const gguf::File& file, const FileType& file_type);
 
 // Writes `file` to `path` as one file of `file_type`, replacing what is there once all is written. At no time
 // more than a window of one tensor is in memory. Names, shapes and order of the tensors stay, and all

@@ -58,6 +58,7 @@ TEST_F(QuantizeCommand, JsonHasARowForEachTensor) {
   EXPECT_NEAR(json["bits_per_weight"].get<double>(), 5.52, 0.01);
   EXPECT_EQ(json["tensors"].size(), 68u);
   EXPECT_EQ(json["tensors"][0]["to"], "Q5_0");
+  EXPECT_EQ(json["tensors"][0]["shape"].size(), 2u) << json["tensors"][0]["shape"];
   EXPECT_GT(json["tensors"][0]["relative_rmse"].get<double>(), 0.01);
 }
 

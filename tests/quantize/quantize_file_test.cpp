@@ -50,6 +50,7 @@ TEST_F(QuantizeFile, KeepsTensorsInOrderAndMetadataByteForByte) {
   const auto before = *gguf::File::from_memory(bytes_, "in.gguf");
   const gguf::File after = result();
 
+  EXPECT_EQ(quantize::quantized_bytes(before, *quantize::parse_file_type("Q4_K_M")), after.file_bytes());
   ASSERT_EQ(after.metadata().size(), before.metadata().size());  // without split.count, with the version
   for (const auto& [key, value] : before.metadata()) {
     if (key == "general.file_type" || key.starts_with("split.")) continue;
