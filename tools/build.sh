@@ -15,6 +15,13 @@ show_progress() {
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
 }
 
+# Whether a folder could be made there, or is there and may be written to.
+could_write() {
+  local place=$1
+  while [[ ! -e $place ]]; do place=$(dirname "$place"); done
+  [[ -d $place && -w $place ]]
+}
+
 # build PRESET [TARGET...]: configures and builds; the output is shown only if that fails. Returns 1 then. Says nothing
 # where nothing is compiled or linked.
 build() {
@@ -25,6 +32,10 @@ build() {
     rm -rf "$folder"
   fi
   mkdir -p "$folder"
+  # A compiler behind ccache fails where ccache cannot write.
+  if [[ -z ${CCACHE_DIR:-} ]] && ! could_write "${XDG_CACHE_HOME:-${HOME:-}/.cache}/ccache"; then
+    export CCACHE_DIR=$PWD/build/ccache
+  fi
   local log=$folder/build.log started=$SECONDS
   if ! cmake --preset "$preset" >"$log" 2>&1; then
     cat "$log" >&2
