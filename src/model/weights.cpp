@@ -7,6 +7,7 @@
 #include "backend/repack_cache.h"
 #include "base/text.h"
 #include "metrics/telemetry.h"
+#include "model/synthetic.h"
 
 namespace inferno::model {
 namespace {
@@ -34,11 +35,12 @@ class Loader {
       return {};
     return make_error(
         ErrorCode::kResource,
-        "{}: the backend's copy of the weights takes {} of memory{}, {} are available; --backend "
-        "scalar reads them from the file",
+        "{}: the backend's copy of the weights takes {} of memory{}, {} are available; {}",
         escaped(file_.path(), 4096), human_bytes(total_bytes_),
         screen_bytes_ == 0 ? "" : " and the screen of the LM head " + human_bytes(screen_bytes_),
-        human_bytes(*available));
+        human_bytes(*available),
+        is_synthetic(file_.path()) ? "take a smaller preset, or a type of fewer bits"
+                                   : "--backend scalar reads them from the file");
   }
 
   bool has(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
