@@ -26,7 +26,7 @@ namespace reference = kernels::reference;
 // whoever has made them (RowsLeft), the rest by one thread.
 constexpr int64_t kSharedRows = 8;
 // Outputs of gate and up that are gone on with at once: whole blocks of quantized activations.
-constexpr int64_t kActivationRows = 64;
+constexpr int64_t kActivationRows = 128;
 // Rows of activations up to which a product with the LM head is bound by reading it, so that reading less of
 // it pays.
 constexpr int64_t kScreenedRows = 4;
