@@ -24,7 +24,7 @@ namespace reference = kernels::reference;
 // Rows of activations from which on a step's work on rows is shared among the threads as a loop of its own.
 // Below, a barrier costs more than the work: what follows a product on each of its outputs alone is done by
 // whoever has made them (RowsLeft), the rest by one thread.
-constexpr int64_t kSharedRows = 8;
+constexpr int64_t kSharedRows = 12;
 // Outputs of gate and up that are gone on with at once: whole blocks of quantized activations.
 constexpr int64_t kActivationRows = 128;
 // Rows of activations up to which a product with the LM head is bound by reading it, so that reading less of
@@ -32,9 +32,9 @@ constexpr int64_t kActivationRows = 128;
 constexpr int64_t kScreenedRows = 4;
 // Groups of the head's rows that a thread takes at once of those that a screen has left.
 constexpr int64_t kGroupsPerTurn = 8;
-// The most rows of activations in a block of them, and blocks for each thread, where there are enough rows.
+// Rows of activations in a block of them: as many as the cache takes keys at once, or half as many where
+// threads would go without. Of fewer, neighbours would write to the same lines of a tile of keys.
 constexpr int64_t kBlockRows = 16;
-constexpr int64_t kBlocksPerThread = 4;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.
 struct Part {
@@ -281,11 +281,8 @@ class CpuBackend final : public HostBackend {
       if (n > 0) fn(0, n);
       return;
     }
-    // As many as the cache takes keys at once, or fewer so that nobody waits for the last.
-    const int64_t n_threads = team_.n_threads();
-    const int64_t block = n % (n_threads * kBlockRows) == 0
-                              ? kBlockRows
-                              : std::clamp<int64_t>(n / (n_threads * kBlocksPerThread), 4, kBlockRows);
+    const int64_t of_thread = (n + team_.n_threads() - 1) / team_.n_threads();
+    const int64_t block = of_thread > kBlockRows / 2 ? kBlockRows : kBlockRows / 2;
     team_.run((n + block - 1) / block,
               [&](int64_t turn, unsigned) { fn(turn * block, std::min(block, n - turn * block)); });
   }
