@@ -92,11 +92,14 @@ std::string decode_table(std::span<const Config> configs, std::span<const Column
          config_table(configs, columns, {steps, forward, seed});
 }
 
-Cell quartile_cell(std::string title, std::function<std::optional<Quartiles>(const Figures&)> of) {
-  return {std::move(title), [of = std::move(of)](const Column& column, size_t i) {
+using Written = std::string (*)(std::optional<double>);
+Cell quartile_cell(
+    std::string title, std::function<std::optional<Quartiles>(const Figures&)> of,
+    Written written = [](std::optional<double> value) { return fixed(value, 1); }) {
+  return {std::move(title), [of = std::move(of), written](const Column& column, size_t i) {
             const auto& f = column.figures[i];
             const auto q = f ? of(*f) : std::nullopt;
-            return q ? fixed(q->p25, 1) + " to " + fixed(q->p75, 1) : std::string("—");
+            return q ? written(q->p25) + " to " + written(q->p75) : std::string("—");
           }};
 }
 
@@ -109,7 +112,7 @@ std::string quartile_table(std::span<const Config> configs, std::span<const Colu
                       {quartile_cell("E2E tok/s", figure(&Figures::e2e_tps)),
                        quartile_cell("decode tok/s", [](const Figures& f) { return f.decode_tps; }),
                        quartile_cell("prefill tok/s", figure(&Figures::prompt_tps)),
-                       quartile_cell("TTFT ms", figure(&Figures::ttft_ms))});
+                       quartile_cell("TTFT ms", figure(&Figures::ttft_ms), milliseconds)});
 }
 
 std::string memory_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -304,8 +307,7 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
   const std::vector<Config> configs = all_configs(reports);
   const Cell e2e = cell(
       "", [](const Figures& f) { return std::optional(f.e2e_tps.p50); }, 1);
-  const Cell ttft = cell(
-      "", [](const Figures& f) { return std::optional(f.ttft_ms.p50); }, 1);
+  const Cell ttft = cell_ms("", [](const Figures& f) { return std::optional(f.ttft_ms.p50); });
   const Cell prefill = cell(
       "", [](const Figures& f) { return std::optional(f.prompt_tps.p50); }, 1);
   const auto step = [](double metrics::Summary::*member) {
@@ -320,8 +322,8 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
       "### E2E throughput (tok/s)\n\n" + config_table(configs, columns, {e2e}),
       decode_table(configs, columns),
       "### Per-step decode latency (ms)\n\n" + config_table(configs, columns,
-                                                            {cell("P50", step(&metrics::Summary::p50), 1),
-                                                             cell("P95", step(&metrics::Summary::p95), 1)}),
+                                                            {cell_ms("P50", step(&metrics::Summary::p50)),
+                                                             cell_ms("P95", step(&metrics::Summary::p95))}),
       "### TTFT / prefill (ms)\n\n" + config_table(configs, columns, {ttft}, has_ttft_row),
       "### Prefill throughput (tok/s)\n\n" + config_table(configs, columns, {prefill}, has_ttft_row),
       quartile_table(configs, columns),

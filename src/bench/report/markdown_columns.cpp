@@ -48,6 +48,13 @@ Cell cell(std::string title, std::function<std::optional<double>(const Figures&)
           }};
 }
 
+Cell cell_ms(std::string title, std::function<std::optional<double>(const Figures&)> value) {
+  return {std::move(title), [value = std::move(value)](const Column& column, size_t i) {
+            const auto& f = column.figures[i];
+            return milliseconds(f ? value(*f) : std::nullopt);
+          }};
+}
+
 std::string config_table(std::span<const Config> configs, std::span<const Column> columns,
                          const std::vector<Cell>& cells, HasRow has_row) {
   std::vector<MarkdownTable::Column> header = {{"Config", MarkdownTable::Align::kLeft}};

@@ -32,6 +32,7 @@ struct Cell {
   std::function<std::string(const Column&, size_t)> text;
 };
 Cell cell(std::string title, std::function<std::optional<double>(const Figures&)> value, int digits);
+Cell cell_ms(std::string title, std::function<std::optional<double>(const Figures&)> value);
 
 using HasRow = bool (*)(std::string_view key);
 // Each cell of each column, in the rows that `has_row` keeps.

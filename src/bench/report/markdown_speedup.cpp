@@ -39,10 +39,10 @@ void add_speedup_row(MarkdownTable& table, const Column& column, const Report& p
   const double old_ms = then->step_ms->p50;
   const double ms = now->step_ms->p50;
   if (old_ms <= 0 || ms <= 0) return;
-  table.add_row(
-      {fmt::format("{} ({})", column.name, *key), fixed(1e3 / old_ms, 1) + " tok/s",
-       fixed(1e3 / ms, 1) + " tok/s", fixed(old_ms / ms, 2) + "x",
-       fmt::format("{}ms → {}ms ({}%)", fixed(old_ms, 1), fixed(ms, 1), fixed(100 * (1 - ms / old_ms), 0))});
+  table.add_row({fmt::format("{} ({})", column.name, *key), fixed(1e3 / old_ms, 1) + " tok/s",
+                 fixed(1e3 / ms, 1) + " tok/s", fixed(old_ms / ms, 2) + "x",
+                 fmt::format("{}ms → {}ms ({}%)", milliseconds(old_ms), milliseconds(ms),
+                             fixed(100 * (1 - ms / old_ms), 0))});
 }
 
 }  // namespace

@@ -68,4 +68,8 @@ std::string fixed(std::optional<double> value, int digits) {
   return value && std::isfinite(*value) ? fmt::format("{:.{}f}", *value, digits) : "—";
 }
 
+std::string milliseconds(std::optional<double> value) {
+  return fixed(value, !value || *value >= 1 ? 1 : 3);
+}
+
 }  // namespace inferno::bench

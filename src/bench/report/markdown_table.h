@@ -29,5 +29,7 @@ class MarkdownTable {
 
 // "12.3"; "—" when there is no value or it is not finite.
 std::string fixed(std::optional<double> value, int digits);
+// "12.3", "0.123": small models take less than the tenths that large ones are told apart by.
+std::string milliseconds(std::optional<double> value);
 
 }  // namespace inferno::bench

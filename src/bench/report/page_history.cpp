@@ -94,7 +94,7 @@ std::vector<std::string> table_row(const LogEntry& entry, const LogEntry::Config
           fmt::format("{} + {}", config.prompt_tokens, config.generated_tokens),
           fixed(config.e2e_tps, 1),
           fixed(config.decode_tps, 1),
-          fixed(config.ttft_ms, 1),
+          milliseconds(config.ttft_ms),
           fixed(config.decode_gb_per_s, 2),
           config.decode_pct_of_ceiling ? fixed(config.decode_pct_of_ceiling, 1) + " %" + bound : "—"};
 }

@@ -58,7 +58,7 @@ std::string row_html(const std::vector<LadderRow>& rows, size_t i, const BarScal
   const auto faster = speed_up(rows, i);
   std::string ceiling = row.bound.empty() ? "—" : row.bound;
   if (row.pct_of_ceiling) ceiling = fmt::format("{} % of {}", fixed(row.pct_of_ceiling, 1), row.bound);
-  return text + cell(fixed(row.bytes_per_token / 1e6, 1)) + cell(fixed(row.ttft_ms, 1)) +
+  return text + cell(fixed(row.bytes_per_token / 1e6, 1)) + cell(milliseconds(row.ttft_ms)) +
          cell(fixed(row.decode_tps, 2)) + bar(scale.length(row.decode_tps)) +
          cell(faster ? fixed(faster, 2) + "×" : "—") + cell(ceiling, " class='left'") + "</tr>\n";
 }

@@ -20,6 +20,10 @@ std::string median_and_quartiles(const std::optional<Quartiles>& q) {
   return fmt::format("{} ({}–{})", fixed(q->p50, 1), fixed(q->p25, 1), fixed(q->p75, 1));
 }
 
+std::string ms_and_quartiles(const Quartiles& q) {
+  return fmt::format("{} ({}–{})", milliseconds(q.p50), milliseconds(q.p25), milliseconds(q.p75));
+}
+
 std::string ceiling(const std::optional<PhaseFigures>& phase) {
   if (!phase || !phase->of_ceiling) return "—";
   const OfCeiling& of = *phase->of_ceiling;
@@ -30,7 +34,7 @@ std::string ceiling(const std::optional<PhaseFigures>& phase) {
 
 Row speed_row(const ConfigResult& result, const Figures& f) {
   const auto step = [&](double metrics::Summary::*member) {
-    return fixed(f.step_ms ? std::optional((*f.step_ms).*member) : std::nullopt, 1);
+    return milliseconds(f.step_ms ? std::optional((*f.step_ms).*member) : std::nullopt);
   };
   return {result.config.key + (result.cut ? " (cut)" : ""),
           fmt::format("{} + {}", result.prompt_tokens, f.generated_tokens),
@@ -39,7 +43,7 @@ Row speed_row(const ConfigResult& result, const Figures& f) {
           median_and_quartiles(f.decode_tps),
           median(f.decode_forward_tps, 1),
           median(f.decode_seed_tps, 1),
-          median_and_quartiles(f.ttft_ms),
+          ms_and_quartiles(f.ttft_ms),
           step(&metrics::Summary::p50),
           step(&metrics::Summary::p95),
           step(&metrics::Summary::p99)};

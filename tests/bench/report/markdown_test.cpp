@@ -148,7 +148,7 @@ TEST(Markdown, ComparesWithThePreviousReportOfTheSameModel) {
   EXPECT_EQ(table_below(text, "Speedup vs 0ld"),
             "| Model          | Previous decode |       Decode | Speedup | Step latency reduction |\n"
             "|----------------|----------------:|-------------:|--------:|-----------------------:|\n"
-            "| Alpha (medium) |    1000.0 tok/s | 2000.0 tok/s |   2.00x |    1.0ms → 0.5ms (50%) |\n");
+            "| Alpha (medium) |    1000.0 tok/s | 2000.0 tok/s |   2.00x |  1.0ms → 0.500ms (50%) |\n");
   EXPECT_EQ(bench::markdown(now).find("Speedup"), std::string::npos);
 }
 
