@@ -199,8 +199,13 @@ Result<LogEntry> log_entry_from_json(std::string_view line) {
 
 Status check_log(const std::string& path) {
   const OpenFile file(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
-  if (file.fd() >= 0) return {};
-  return errno == ENOENT ? check_writable(path) : io_error(path, "open it", errno);
+  if (file.fd() < 0) return errno == ENOENT ? check_writable(path) : io_error(path, "open it", errno);
+  char first = '{';
+  if (::pread(file.fd(), &first, 1, 0) != 1 || first == '{') return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "{}: expected a history of runs, a JSON object to a line, or no file; found something "
+                    "else, to which a line would do harm",
+                    escaped(path, path.size()));
 }
 
 Status append_to_log(const std::string& path, const LogEntry& entry) {

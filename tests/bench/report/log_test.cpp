@@ -128,8 +128,15 @@ TEST(BenchLog, WhetherItCanGrowIsKnownWithoutWriting) {
   EXPECT_TRUE(std::filesystem::is_empty(dir));
   EXPECT_TRUE(bench::check_log("/dev/null"));
   std::ofstream(dir / "file") << "x";
-  EXPECT_TRUE(bench::check_log((dir / "file").string()));
+  const Status foreign = bench::check_log((dir / "file").string());
+  ASSERT_FALSE(foreign);
+  EXPECT_NE(foreign.error().message.find("expected a history of runs"), std::string::npos)
+      << foreign.error().message;
   EXPECT_EQ(read_file(dir / "file"), "x");
+  std::ofstream(dir / "log.jsonl") << "{\"timestamp\": 1}\n";
+  EXPECT_TRUE(bench::check_log((dir / "log.jsonl").string()));
+  std::ofstream(dir / "empty").flush();
+  EXPECT_TRUE(bench::check_log((dir / "empty").string()));
   const std::string path = (dir / "no" / "log.jsonl").string();
   const Status missing = bench::check_log(path);
   ASSERT_FALSE(missing);
