@@ -44,8 +44,8 @@ LogEntry log_entry(const Report& report);
 std::string to_json_line(const LogEntry& entry);  // ends with a newline
 Result<LogEntry> log_entry_from_json(std::string_view line);
 
-// Whether append_to_log() could begin: asked before the work. Makes nothing. A file that is there and does not
-// begin as a history does is refused.
+// Whether append_to_log() could begin: asked before the work. Makes nothing. A file that is there and does
+// not begin as a history does is refused.
 Status check_log(const std::string& path);
 // Adds a line to the file, which is made if need be: the whole line or nothing, also when several processes
 // do it at once.

@@ -106,6 +106,13 @@ class StreamsFetcher {
   int64_t pace_;
 };
 
+// Nothing, without a trace in the loop, so that more of its loads are on their way at once.
+struct NoFetch {
+  static constexpr bool kFetches = false;
+  static constexpr bool kIsInParts = false;
+  [[gnu::always_inline]] void step() {}
+};
+
 // Runs of panels that are multiplied side by side ask for themselves, a little ahead, into the first-level
 // cache (docs/decisions/001 has other numbers and distances): for every line …
 template <int kRuns>
@@ -121,8 +128,6 @@ struct PagesAhead {
   int64_t to_next;  // run, in bytes
   int64_t pace;     // bytes of a run at each step
 
-  // Nothing.
-  void stop() { pace = 0; }
   [[gnu::always_inline]] void step() {
     constexpr uintptr_t kPage = 4096, kBefore = 1024;  // bytes before its beginning
 #pragma GCC unroll 4

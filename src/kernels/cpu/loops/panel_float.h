@@ -53,9 +53,6 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
 
 // What is fetched while kFetchedElements of each panel are multiplied.
 constexpr int64_t kFetchedElements = 8;
-struct NoFetch {
-  static constexpr bool kFetches = false;
-};
 template <class AnyFetch>
 struct FloatFetch : AnyFetch {
   static constexpr bool kFetches = true;
@@ -131,9 +128,11 @@ void multiply_float_runs(const PanelMatmulParams& p) {
   const int64_t bytes = float_panel_bytes<V, Element>(p.k);
   const int64_t n_steps = p.k < kFetchedElements ? 1 : p.k / kFetchedElements;
   for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
-    PagesAhead<kRuns> fetch = {p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps};
-    if (!p.runs_ask_ahead) fetch.stop();
-    multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, panel, 0, FloatFetch<PagesAhead<kRuns>>{fetch});
+    const auto multiply = [&](auto fetch) {
+      multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, panel, 0, FloatFetch<decltype(fetch)>{fetch});
+    };
+    if (!p.runs_ask_ahead) return multiply(NoFetch{});
+    multiply(PagesAhead<kRuns>{p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps});
   });
 }
 

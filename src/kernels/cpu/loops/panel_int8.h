@@ -254,9 +254,9 @@ void multiply_runs(const PanelMatmulParams& p) {
     decltype(panel_at<Format>(p, 0)) places[kRuns];
     for (int i = 0; i < kRuns; ++i) places[i] = panel_at<Format>(p, panel + i * p.run_step);
     const auto multiply = [&](auto fetch) {
-      if (!p.runs_ask_ahead) fetch.stop();
       multiply_rest<V, Format, kRuns, kStreamedRows>(p, places, panel, 0, fetch);
     };
+    if (!p.runs_ask_ahead) return multiply(NoFetch{});
     if constexpr (requires { Format::kIsBytes; }) {
       const int64_t bytes = Format::panel_bytes(p.k);
       multiply(PagesAhead<kRuns>{places[0], p.run_step * bytes, bytes / (p.k / kBlock)});

@@ -21,12 +21,12 @@ struct StreamedPanel {
   static int64_t panel_bytes(int64_t k) { return (used_bytes(k / kBlock) + 63) / 64 * 64; }
   template <class Byte>
   static Byte* block(Byte* panel, int64_t b) {
-    return panel + b / kRun * kRunBytes + kRunScales + b % kRun * kBytes;
+    return panel + b * kBytes + (b / kRun + 1) * kRunScales;
   }
   // Of the unit that block b lies in.
   template <class Byte>
   static Byte* scales_of(Byte* panel, int64_t b) {
-    return panel + b / kRun * kRunBytes + b % kRun / kUnit * kScaleBytes;
+    return panel + b / kRun * (kRunBytes - kRunScales) + b / kUnit * kScaleBytes;
   }
   // For whoever writes everything else.
   static void zero_padding(uint8_t* panel, int64_t k) {
