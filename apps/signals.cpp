@@ -1,8 +1,10 @@
 #include "apps/signals.h"
 
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <ctime>
@@ -59,15 +61,17 @@ void on_missing_page(int number, siginfo_t* info, void*) {
   if (is_said.test_and_set()) {
     for (;;) ::pause();
   }
+  // A text may have come to half a line.
+  const std::string_view begin = are_one_file(STDOUT_FILENO, STDERR_FILENO) ? "\nerror: " : "error: ";
+  const char* const known = MappedFile::name_at(info->si_addr);
+  const std::string_view name = known != nullptr ? known : "a file";
+  constexpr std::string_view kEnd =
+      ": it became shorter, or unreadable, while it was in use; load it again once it is whole\n";
+  const auto part = [](std::string_view text) { return iovec{const_cast<char*>(text.data()), text.size()}; };
+  const std::array parts = {part(begin), part(name), part(kEnd)};
   // Nothing is left to be done if even this cannot be written.
-  const auto say = [](std::string_view text) {
-    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-  };
-  if (are_one_file(STDOUT_FILENO, STDERR_FILENO)) say("\n");  // a text may have come to half a line
-  const char* const name = MappedFile::name_at(info->si_addr);
-  say("error: ");
-  say(name != nullptr ? name : "a file");
-  say(": it became shorter, or unreadable, while it was in use; load it again once it is whole\n");
+  [[maybe_unused]] const ssize_t written =
+      ::writev(STDERR_FILENO, parts.data(), static_cast<int>(parts.size()));
   ::_exit(1);
 }
 

@@ -18,7 +18,7 @@ show_progress() {
 # Whether a folder could be made there, or is there and may be written to.
 could_write() {
   local place=$1
-  while [[ ! -e $place ]]; do place=$(dirname "$place"); done
+  while [[ ! -e $place ]]; do place=$(dirname -- "$place"); done
   [[ -d $place && -w $place ]]
 }
 

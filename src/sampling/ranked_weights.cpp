@@ -12,8 +12,8 @@ namespace {
 
 // Where weights end, in temperatures below the highest logit.
 constexpr float kFarthest = 87;
-// Sums of so many are made in float32, on kLanes lanes.
-constexpr size_t kLanes = 32, kPiece = 64 * kLanes;
+// Sums of so many are made in float32, a few on each lane.
+constexpr size_t kLanes = 32, kPiece = 8 * kLanes;
 
 // e^x for x in [-kFarthest, 0], but 0 for the lowest: Cephes' scheme, x = n ln 2 + r with |r| <= ln 2 / 2 and
 // a polynomial for e^r. Without a branch, so that compilers make vectors of it.
@@ -34,6 +34,19 @@ inline float exp_of(float x) {
   return std::bit_cast<float>((std::bit_cast<uint32_t>(y) + exponent) & mask);
 }
 
+// That of two that is lower, but if it is -kFarthest; neither is above 0. Without a branch, as above.
+inline float lower_of(float a, float b) {
+  const uint32_t mask = b > -kFarthest ? ~0u : 0u;
+  const float counted = std::bit_cast<float>(std::bit_cast<uint32_t>(b) & mask);
+  return counted < a ? counted : a;
+}
+
+// The highest float that is not above x; -infinity below all.
+float not_above(double x) {
+  const auto nearest = static_cast<float>(x);
+  return nearest > x ? std::nextafter(nearest, -std::numeric_limits<float>::infinity()) : nearest;
+}
+
 }  // namespace
 
 void RankedWeights::weigh(std::span<const float> logits, float highest, float temperature) {
@@ -42,7 +55,7 @@ void RankedWeights::weigh(std::span<const float> logits, float highest, float te
   temperature_ = temperature;
   weights_.resize(logits.size());
   total_ = 0;
-  float lowest = highest;
+  std::array<float, kLanes> lowest{};  // of x, of those that have a weight
   for (size_t begin = 0; begin < logits.size(); begin += kPiece) {
     const size_t n = std::min(kPiece, logits.size() - begin);
     const float* const from = logits.data() + begin;  // a span's own checks would keep it from vectors
@@ -51,24 +64,18 @@ void RankedWeights::weigh(std::span<const float> logits, float highest, float te
       const float x = (from[i] - highest) / temperature;
       to[i] = x > -kFarthest ? x : -kFarthest;
     }
-    for (size_t i = 0; i < n; ++i) to[i] = exp_of(to[i]);
-    std::array<float, kLanes> sums{}, lows;
-    lows.fill(highest);
     size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      for (size_t lane = 0; lane < kLanes; ++lane) {
-        sums[lane] += to[i + lane];
-        lows[lane] = from[i + lane] < lows[lane] ? from[i + lane] : lows[lane];
-      }
-    }
-    for (; i < n; ++i) {
-      sums[0] += to[i];
-      lows[0] = std::min(lows[0], from[i]);
-    }
+    for (; i + kLanes <= n; i += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane) lowest[lane] = lower_of(lowest[lane], to[i + lane]);
+    for (; i < n; ++i) lowest[0] = lower_of(lowest[0], to[i]);
+    for (i = 0; i < n; ++i) to[i] = exp_of(to[i]);
+    std::array<float, kLanes> sums{};
+    for (i = 0; i + kLanes <= n; i += kLanes)
+      for (size_t lane = 0; lane < kLanes; ++lane) sums[lane] += to[i + lane];
+    for (; i < n; ++i) sums[0] += to[i];
     for (const float sum : sums) total_ += sum;
-    lowest = std::min(lowest, *std::min_element(lows.begin(), lows.end()));
   }
-  farthest_ = std::min(kFarthest * temperature, highest - lowest);
+  farthest_ = std::fabs(*std::min_element(lowest.begin(), lowest.end())) * temperature;
 }
 
 // No NaN, which 0 times infinity is, and nothing beyond is left in it.
@@ -78,14 +85,15 @@ size_t RankedWeights::bucket_of(float logit) const {
 }
 
 // The logit of a token of that weight.
-float RankedWeights::logit_of(double weight) const {
-  return static_cast<float>(highest_ + std::log(weight) * temperature_);
+double RankedWeights::logit_of(double weight) const {
+  return highest_ + std::log(weight) * temperature_;
 }
 
 void RankedWeights::fill(double least_weight) {
-  const float reach = highest_ - logit_of(least_weight);
+  const float reach = highest_ - not_above(logit_of(least_weight));
   holds_all_ = reach >= farthest_;
-  // A token as far from the highest as any that has to be there comes to the middle of the last bucket.
+  // A token as far from the highest as any that has to be there comes to the middle of the last bucket. Where
+  // none is any farther the division gives infinity.
   per_logit_ = std::min((static_cast<float>(kBuckets) - 0.5f) / std::min(reach, farthest_),
                         std::numeric_limits<float>::max());
   buckets_.resize(logits_.size());
@@ -134,14 +142,14 @@ std::optional<RankedWeights::Place> RankedWeights::find(double sum, bool beyond,
 }
 
 std::optional<RankedWeights::Place> RankedWeights::last_of_weight(double least) {
-  const float lowest = logit_of(least);
-  const size_t end = bucket_of(lowest);
+  const double lowest = logit_of(least);
+  const size_t end = bucket_of(not_above(lowest));
   if (end == kBuckets) return holds_all_ ? std::optional(last_before(kBuckets)) : std::nullopt;
   Place place = last_before(end);
   if (sums_[end] == 0) return place;
   sort_bucket(end);
   for (const uint32_t index : sorted_) {
-    if (logits_[index] < lowest || weights_[index] == 0) break;
+    if (double{logits_[index]} < lowest || weights_[index] == 0) break;
     place = {index, place.through + weights_[index]};
   }
   return place;

@@ -21,12 +21,13 @@ class RankedWeights {
     double through;
   };
 
-  // weight = e^((logit - highest) / temperature), in float32, within a few units in the last place; 0 below
-  // e^-87. logits: not empty, finite or -inf, `highest` among them and finite; read by fill() and what
-  // follows it as well. temperature > 0.
+  // weight = e^((logit - highest) / temperature), in float32, of which rounding the exponent costs a
+  // millionth at most where a weight counts; 0 below e^-87, and where logit - highest is beyond float32.
+  // logits: not empty, finite or -inf, `highest` among them and finite; read by fill() and what follows it as
+  // well. temperature > 0.
   void weigh(std::span<const float> logits, float highest, float temperature);
 
-  // Of all weights.
+  // Of all weights, but for what float32 rounds: a few 1e-7 of it.
   double total() const { return total_; }
 
   // Before what follows: into buckets go the tokens whose weight is so much or more, and some below.
@@ -44,7 +45,7 @@ class RankedWeights {
   static constexpr size_t kBuckets = 2048;
   static constexpr auto kEnd = static_cast<float>(kBuckets);
 
-  float logit_of(double weight) const;
+  double logit_of(double weight) const;
   // kBuckets: none.
   size_t bucket_of(float logit) const;
   // sorted_ are the tokens of that bucket by rank.
@@ -54,7 +55,7 @@ class RankedWeights {
 
   std::span<const float> logits_;
   float highest_ = 0, temperature_ = 1;
-  float farthest_ = 0;      // below the highest, that a token with a weight can be
+  float farthest_ = 0;      // below the highest, of those that have a weight
   float per_logit_ = 0;     // buckets
   bool holds_all_ = false;  // that have a weight
   double total_ = 0;

@@ -135,7 +135,6 @@ int32_t Sampler::draw(std::span<const float> logits, float highest, uint64_t pos
   const auto id_of = [&](size_t i) { return has_top_k ? kept_[i] : static_cast<int32_t>(i); };
   weights_.weigh(logits, highest, params_.temperature);
 
-  const double nucleus = params_.top_p * weights_.total();
   const double u = uniform({params_.seed, position});
   // Tokens less likely than that need not be told apart: top-p drops them, or a draw seldom comes to them.
   const double rest = params_.top_p < 1 ? 1 - double{params_.top_p} : params_.min_p > 0 ? 0 : 1.0 / 1024;
@@ -143,14 +142,17 @@ int32_t Sampler::draw(std::span<const float> logits, float highest, uint64_t pos
       std::max(rest * weights_.total() / static_cast<double>(logits.size()), double{params_.min_p});
   for (const double least_told_apart : {least, 0.0}) {
     weights_.fill(least_told_apart);
+    const bool are_all = least_told_apart == 0;
+    // Of all, what find() comes to: the other sum may round above it.
+    const double total = are_all ? weights_.last().through : weights_.total();
     std::optional<RankedWeights::Place> last;
-    if (params_.top_p < 1) last = weights_.find(nucleus, false);
+    if (params_.top_p < 1) last = weights_.find(params_.top_p * total, false);
     if (params_.min_p > 0) {
       const auto of_min_p = weights_.last_of_weight(params_.min_p);
       if (of_min_p && (!last || of_min_p->through < last->through)) last = of_min_p;
     }
-    if (!last && (params_.top_p < 1 || params_.min_p > 0)) continue;
-    const auto drawn = weights_.find(u * (last ? last->through : weights_.total()), true, last);
+    if (!last && !are_all && (params_.top_p < 1 || params_.min_p > 0)) continue;
+    const auto drawn = weights_.find(u * (last ? last->through : total), true, last);
     if (drawn) return id_of(drawn->index);
   }
   return id_of(weights_.last().index);  // rounding left the sum short

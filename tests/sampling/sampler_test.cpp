@@ -203,6 +203,30 @@ TEST(Sampler, DrawsWhatTheDefinitionDrawsOfALargeVocabulary) {
   }
 }
 
+// Where sums in float32 and in double differ by as much as is to be left out.
+TEST(Sampler, ATopPOfNearlyOneKeepsTheLikeliest) {
+  for (const size_t vocab : {31, 2048, 32000}) {
+    Logits logits(vocab, -5.123f);
+    logits[1] = 3.3f;
+    for (const float top_p : {0.9999f, 0.999997f, 0.999998f, 0.999999f, 0.99999994f}) {
+      SamplingParams params = warm(0.508446f);
+      params.top_p = top_p;
+      const SlowDistribution expected = slow_distribution(params, logits, {});
+      const std::vector<int> counts = draw_counts(params, logits, {}, 300);
+      EXPECT_NEAR(counts[1], 300 * expected.p[1], 12) << vocab << ' ' << top_p;
+    }
+  }
+}
+
+TEST(Sampler, MinPDropsWhatIsBelowItByTheLeastStep) {
+  SamplingParams params = warm(1e-6f);
+  params.min_p = 0.5f;
+  const Logits logits = {16, std::nextafter(16.0f, 0.0f)};  // 0.385 times as likely
+  EXPECT_EQ(draw_counts(params, logits, {}, 1000)[1], 0);
+  params.min_p = 0.3f;
+  EXPECT_GT(draw_counts(params, logits, {}, 1000)[1], 200);
+}
+
 TEST(Sampler, AnUnsetFilterChangesNothing) {
   SamplingParams all_kept = warm();
   all_kept.top_k = static_cast<int32_t>(kLogits.size());

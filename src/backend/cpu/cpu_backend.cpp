@@ -32,8 +32,8 @@ constexpr int64_t kActivationRows = 128;
 constexpr int64_t kScreenedRows = 4;
 // Groups of the head's rows that a thread takes at once of those that a screen has left.
 constexpr int64_t kGroupsPerTurn = 8;
-// Rows of activations in a block of them: as many as the cache takes keys at once, or half as many where
-// threads would go without. Of fewer, neighbours would write to the same lines of a tile of keys.
+// Rows of activations in a block of them: as many positions as a tile of keys has, to whose lines all threads
+// with a block in it write, or half as many where there are few rows for each thread.
 constexpr int64_t kBlockRows = 16;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -200,8 +201,10 @@ Result<LogEntry> log_entry_from_json(std::string_view line) {
 Status check_log(const std::string& path) {
   const OpenFile file(::open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC));
   if (file.fd() < 0) return errno == ENOENT ? check_writable(path) : io_error(path, "open it", errno);
-  char first = '{';
-  if (::pread(file.fd(), &first, 1, 0) != 1 || first == '{') return {};
+  constexpr std::string_view kBegin = "{\"timestamp\":";  // of to_json_line()
+  std::array<char, kBegin.size()> begin{};
+  const ssize_t n = ::pread(file.fd(), begin.data(), begin.size(), 0);
+  if (n <= 0 || std::string_view(begin.data(), static_cast<size_t>(n)) == kBegin) return {};
   return make_error(ErrorCode::kInvalidArgument,
                     "{}: expected a history of runs, a JSON object to a line, or no file; found something "
                     "else, to which a line would do harm",

@@ -133,8 +133,10 @@ TEST(BenchLog, WhetherItCanGrowIsKnownWithoutWriting) {
   EXPECT_NE(foreign.error().message.find("expected a history of runs"), std::string::npos)
       << foreign.error().message;
   EXPECT_EQ(read_file(dir / "file"), "x");
-  std::ofstream(dir / "log.jsonl") << "{\"timestamp\": 1}\n";
+  std::ofstream(dir / "log.jsonl") << bench::to_json_line(bench::log_entry(make_report()));
   EXPECT_TRUE(bench::check_log((dir / "log.jsonl").string()));
+  std::ofstream(dir / "report.json") << "{\n  \"timestamp\": 1\n}\n";
+  EXPECT_FALSE(bench::check_log((dir / "report.json").string()));
   std::ofstream(dir / "empty").flush();
   EXPECT_TRUE(bench::check_log((dir / "empty").string()));
   const std::string path = (dir / "no" / "log.jsonl").string();
