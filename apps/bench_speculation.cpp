@@ -171,6 +171,7 @@ Run setup_bench_speculation(Command command) {
   auto options = std::make_shared<Options>();
   command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
       .required()
+      .check(not_empty())
       .value_name("");
   command.add_option("TEXT", options->texts, "Files whose text is replayed as if the model had written it")
       .required()

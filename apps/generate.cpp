@@ -87,6 +87,11 @@ Result<Arguments> understand(const Options& options) {
   if (next != end && options.prompt_ids.empty()) result.prompt = *next++;
   if (next != end) {
     TRY_ASSIGN(result.max_new_tokens, parse_count(*next++, first));
+    if (options.max_new_tokens.value_or(result.max_new_tokens) != result.max_new_tokens) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "N is {} and -n is {}, but both are the tokens to generate; leave one out",
+                        result.max_new_tokens, *options.max_new_tokens);
+    }
   }
   if (next != end) {
     return make_error(ErrorCode::kInvalidArgument,

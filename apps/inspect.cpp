@@ -7,6 +7,7 @@
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/progress_bar.h"
+#include "apps/validators.h"
 #include "model/check_tensors.h"
 #include "model/repack.h"
 
@@ -63,7 +64,8 @@ Run setup_inspect(Command command) {
   command
       .add_option("FILE", options->path,
                   "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
-      .required();
+      .required()
+      .check(not_empty());
   command.add_flag("--full", options->full, "Show long strings and arrays whole");
   command.add_flag("--json", options->json, "Print one JSON object, everything whole");
   command.add_flag("--strict", options->strict,

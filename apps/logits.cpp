@@ -55,7 +55,9 @@ Result<int> run(const Options& options) {
 
 Run setup_logits(Command command) {
   auto options = std::make_shared<Options>();
-  command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]").required();
+  command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
+      .required()
+      .check(not_empty());
   add_prompt_ids(command, options->prompt_ids, "Token ids of the prompt: 1,2,3").required();
   command.add_option("-o,--output", options->output, "The file to write: float32 [position, vocabulary]")
       .required()

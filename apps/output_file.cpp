@@ -33,6 +33,14 @@ bool is_model(const std::string& path) {
   return std::string_view(magic, sizeof magic) == "GGUF";
 }
 
+// Where it lies or will lie, whatever way leads there.
+std::filesystem::path place_of(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path place =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, error), error);
+  return error ? std::filesystem::path(path) : place;
+}
+
 Error refusal(const std::string& path, std::string_view why) {
   return make_error(ErrorCode::kInvalidArgument, "{}: expected the name of a file to write, found {}",
                     escaped(path, 4096), why);
@@ -55,7 +63,10 @@ Status check_outputs_differ(std::initializer_list<std::pair<std::string_view, st
     for (auto b = std::next(a); b != outputs.end(); ++b) {
       std::error_code ignored;
       if (a->second.empty() || b->second.empty()) continue;
-      if (a->second != b->second && !std::filesystem::equivalent(a->second, b->second, ignored)) continue;
+      if (place_of(a->second) != place_of(b->second) &&
+          !std::filesystem::equivalent(a->second, b->second, ignored)) {
+        continue;
+      }
       return make_error(ErrorCode::kInvalidArgument, "{}: {} and {} name one file, expected two",
                         escaped(b->second, 4096), a->first, b->first);
     }

@@ -145,6 +145,7 @@ Run setup_perplexity(Command command) {
   auto options = std::make_shared<Options>();
   command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
       .required()
+      .check(not_empty())
       .value_name("");
   command
       .add_option("TEXT", options->text_path, "The file whose text is to be predicted; - is standard input")

@@ -199,6 +199,7 @@ Run setup_quantize(Command command) {
       .add_option("IN", arguments->input,
                   "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")
       .required()
+      .check(not_empty())
       .value_name("");
   command.add_option("OUT", arguments->output, "The .gguf file to write")
       .required()

@@ -8,6 +8,7 @@
 #include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/text_input.h"
+#include "apps/validators.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "tokenizer/tokenizer.h"
@@ -73,6 +74,7 @@ Run setup_tokenize(Command command) {
       .add_option("MODEL", arguments->model,
                   "A GGUF file, its vocabulary is enough; or synthetic:PRESET[:TYPE]")
       .required()
+      .check(not_empty())
       .value_name("");
   const Option text =
       command

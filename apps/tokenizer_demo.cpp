@@ -6,6 +6,7 @@
 #include "apps/commands.h"
 #include "apps/model_options.h"
 #include "apps/output.h"
+#include "apps/validators.h"
 #include "base/text.h"
 #include "tokenizer/tokenizer.h"
 
@@ -68,6 +69,7 @@ Run setup_tokenizer_demo(Command command) {
   const auto arguments = std::make_shared<Arguments>();
   command.add_option("FILE", arguments->model, "A GGUF file; its vocabulary is enough")
       .required()
+      .check(not_empty())
       .value_name("");
   command.add_option("TEXT", arguments->text, "The text").show_default().value_name("");
   command.set_footer("Example:\n  tokenizer-demo model.gguf \"Once upon a time\"");

@@ -96,6 +96,19 @@ class TemporaryFile {
   std::string path_;
 };
 
+// Where the file will lie that the symbolic links at `path` lead to, which is not there yet.
+std::string end_of_links(const std::string& path) {
+  constexpr int kMostLinks = 40;  // as many as the system follows
+  std::filesystem::path target = path;
+  std::error_code error;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) break;
+    target = target.parent_path() / next;
+  }
+  return target.string();
+}
+
 // The rename itself lasts only once the folder is on disk. Not every file system can do this, and the file is
 // whole either way, so there is no error to report.
 void sync_folder_of(const std::string& path) {
@@ -156,6 +169,10 @@ Status write_file_atomically(const std::string& path, const std::function<Status
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
     if (real == nullptr) return io_error(path, "find it", errno);
     target = real.get();
+  } else if (errno == ELOOP) {
+    return io_error(path, "find it", ELOOP);
+  } else {
+    target = end_of_links(path);
   }
   TemporaryFile temporary;
   TRY(temporary.create(target));

@@ -110,13 +110,13 @@ class Climb {
     row.dtype = name(main_weight_type(file));
     row.kv = rung.use_kv_cache ? name(run.kv_type) : "none";
     row.backend = rung.backends.front();
-    if (!rung.expanded && main_weight_type(file_) == DType::kF32) {
-      row.absent = "the model's weights are F32 already";
-      return row;
-    }
     auto backend = first_of(rung.backends);
     if (!backend) {
       row.absent = backend.error().message;
+      return row;
+    }
+    if (!rung.expanded && main_weight_type(file_) == DType::kF32) {
+      row.absent = "the model's weights are F32 already";
       return row;
     }
     row.backend = (*backend)->info().backend;

@@ -134,6 +134,11 @@ TEST(Executable, EveryUsageErrorEndsWithWhereHelpIs) {
       {"generate", "--top-p 2"},
       {"generate", "-t -1"},
       {"generate", "''"},
+      {"inspect", "''"},  // what "$UNSET" gives is not the demo model
+      {"quantize", "'' out.gguf Q8_0"},
+      {"perplexity", "'' '" INFERNO_SOURCE_DIR "/README.md'"},
+      {"logits", "'' --prompt-ids 1 -o out.npy"},
+      {"tokenize", "'' Hello"},
       {"tokenize", "Hello"},
       {"tokenize", demo},
       {"quantize", demo + "out.gguf Q4KM"},

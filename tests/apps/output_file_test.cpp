@@ -79,6 +79,12 @@ TEST(OutputFile, WhatIsNoFileOfItsOwnIsRefused) {
       run_program("inferno", fmt::format("generate Once 1 --metrics-csv {0} --trace {0}", out + "2"));
   EXPECT_EQ(same.exit_code, 2);
   EXPECT_NE(same.err.find("--metrics-csv and --trace name one file"), std::string::npos) << same.err;
+  // In other words, and neither is there yet.
+  const std::string other = (dir / "." / "out.txt3").string();
+  const Finished spelled =
+      run_program("inferno", fmt::format("generate Once 1 --metrics-csv {} --trace {}", out + "3", other));
+  EXPECT_EQ(spelled.exit_code, 2);
+  EXPECT_NE(spelled.err.find("--metrics-csv and --trace name one file"), std::string::npos) << spelled.err;
 }
 
 TEST(OutputFile, AFolderThatCannotBeIsSaidBeforeAnythingElse) {

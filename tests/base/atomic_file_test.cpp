@@ -80,6 +80,25 @@ TEST(AtomicFile, KeepsASymbolicLinkAndReplacesItsTarget) {
   EXPECT_EQ(test::read_file(dir / "target"), "new");
 }
 
+TEST(AtomicFile, MakesTheTargetOfASymbolicLinkThatIsNotThereYet) {
+  const auto dir = test::scratch_dir("atomic");
+  std::filesystem::create_directory(dir / "folder");
+  std::filesystem::create_symlink("folder/second", dir / "first");
+  std::filesystem::create_symlink("target", dir / "folder" / "second");
+  ASSERT_TRUE(write_text((dir / "first").string(), "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "first"));
+  EXPECT_EQ(test::read_file(dir / "folder" / "target"), "new");
+
+  std::filesystem::create_symlink("nowhere/target", dir / "lost");
+  const Status lost = write_text((dir / "lost").string(), "new");
+  EXPECT_NE(lost.error().message.find("nowhere does not exist"), std::string::npos) << lost.error().message;
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "lost"));
+
+  std::filesystem::create_symlink("loop", dir / "loop");
+  EXPECT_FALSE(write_text((dir / "loop").string(), "new"));
+  EXPECT_TRUE(std::filesystem::is_symlink(dir / "loop"));
+}
+
 TEST(AtomicFile, LeavesEverythingAsItWasWhenWritingFails) {
   const auto dir = test::scratch_dir("atomic");
   const std::string path = (dir / "out").string();

@@ -265,7 +265,7 @@ std::string notes(std::span<const Column> columns) {
       "- Share of the ceiling: the shortest time that the measured read bandwidth and arithmetic peak allow "
       "for the bytes and operations that the backend counted, over the measured time. What was measured "
       "right before and right after a trial holds for it.\n";
-  bool partial = false, typical = false;
+  bool partial = false, typical = false, in_caches = false;
   for (const Column& column : columns) {
     add_row_notes(notes, column);
     for (size_t i = 0; i < column.figures.size(); ++i) {
@@ -274,9 +274,15 @@ std::string notes(std::span<const Column> columns) {
       for (const auto& phase : {f ? f->prefill : std::nullopt, f ? f->decode : std::nullopt}) {
         if (!phase || !phase->of_ceiling) continue;
         partial = partial || phase->of_ceiling->partial;
+        in_caches = in_caches || (phase->of_ceiling->pct > 100 && phase->of_ceiling->bound == Bound::kMemory);
         typical = typical || phase->of_ceiling->pct_of_typical;
       }
     }
+  }
+  if (in_caches) {
+    notes +=
+        "- Above 100 % of memory: the caches hold much of what is read, and give it faster than memory "
+        "does.\n";
   }
   if (typical) {
     notes +=

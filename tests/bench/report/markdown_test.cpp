@@ -105,6 +105,14 @@ TEST(Markdown, TellsCeilingsBesideTrialsFromThoseThatAreRemembered) {
             std::string::npos);
 }
 
+TEST(Markdown, TellsWhyMoreThanMemoryGivesIsRead) {
+  const std::string why = "Above 100 % of memory: the caches hold much of what is read";
+  bench::Report report = make_report("Alpha", {microseconds(1000)});
+  EXPECT_EQ(bench::markdown({&report, 1}).find(why), std::string::npos);
+  report.results[0].trials[0].ceilings = {0.01, 901, "int8"};
+  EXPECT_NE(bench::markdown({&report, 1}).find(why), std::string::npos);
+}
+
 TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   const std::string heading = "Share of the ceiling that binds (%)";
