@@ -153,10 +153,16 @@ bool is_spelled_like_a_name(const std::string& text) {
          std::all_of(text.begin(), text.end(), is_ascii);
 }
 
+// Blanks may follow.
+bool has_root(const std::string& argument) {
+  for (const std::string_view root : {"/", "./", "../", "~/"}) {
+    if (argument.starts_with(root)) return argument.size() > root.size() && argument[root.size()] != ' ';
+  }
+  return false;
+}
+
 bool begins_as_a_path(const std::string& argument) {
-  const auto begins_with = [&](std::string_view start) { return argument.starts_with(start); };
-  return is_one_word(argument) &&
-         (begins_with("/") || begins_with("./") || begins_with("../") || begins_with("~/"));
+  return is_one_word(argument) && has_root(argument);
 }
 
 bool looks_like_a_path(const std::string& argument) {
@@ -168,6 +174,7 @@ bool looks_like_a_path(const std::string& argument) {
 
 bool may_be_meant_as_a_model(const std::string& text) {
   constexpr size_t kLongestName = 64;
+  if (has_root(text) && text.find('\n') == std::string::npos) return true;
   return is_spelled_like_a_name(text) && text.size() <= kLongestName && text != "-";
 }
 

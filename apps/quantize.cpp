@@ -160,6 +160,9 @@ Result<int> run(const Arguments& arguments) {
   TRY_ASSIGN(const gguf::File file, open_model(arguments.input));
   for (const std::string& warning : file.warnings()) warn(warning);
   TRY(check_free_space(arguments.output, quantize::quantized_bytes(file, file_type)));
+  if (file.tensors().empty())
+    warn(fmt::format("{} has no tensors (a vocabulary alone?): there is nothing to quantize",
+                     for_terminal(arguments.input)));
   warn_of_quantized_source(file, file_type);
   const auto start = std::chrono::steady_clock::now();
   ProgressBar bar;

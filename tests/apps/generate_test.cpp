@@ -298,6 +298,9 @@ TEST(GenerateCommand, OneWordThatIsNoModelIsAPromptWithALineThatSaysSo) {
       "file or synthetic:NAME:TYPE\n");
   EXPECT_TRUE(
       contains(generate("qwen3-0.6b 2 --metrics none").err, "did you mean synthetic:qwen3-0.6b:q8_0?"));
+  EXPECT_TRUE(contains(generate("'/no/such model' 2 --metrics none").err,
+                       "warning: \"/no/such model\" is no file, so it is the prompt"));
+  EXPECT_EQ(generate("'/ a tale' 2 --metrics none").err, "");
   expect_refusal(generate("mistral hello 10"), 2, "\"mistral\" is no file; a model is a .gguf file or");
   EXPECT_EQ(generate(demo_file() + " mistral 2 --metrics none").err, "");
 }
