@@ -45,6 +45,12 @@ Result<bench::Page> read_page(const Options& options) {
   }
   for (const std::string& path : options.logs) {
     TRY_ASSIGN(bench::Log log, bench::read_log(path));
+    if (log.entries.empty() && !log.warnings.empty()) {
+      return make_error(ErrorCode::kInvalidArgument,
+                        "{}: expected a history of runs, a JSON object to a line, found no line that is one; "
+                        "reports and ladders are given without --log",
+                        escaped(path, path.size()));
+    }
     std::move(log.entries.begin(), log.entries.end(), std::back_inserter(page.history));
     std::move(log.warnings.begin(), log.warnings.end(), std::back_inserter(page.warnings));
   }

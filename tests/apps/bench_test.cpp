@@ -127,6 +127,14 @@ TEST_F(Bench, AHistoryGivenAsAReportIsSentToItsOption) {
   }
 }
 
+TEST_F(Bench, AReportGivenAsAHistoryIsRefused) {
+  const std::string file = report("a.json", 1000);
+  const Finished finished = run_program("inferno", "bench report --log " + file + " -o " + path("page.html"));
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_NE(finished.err.find("a.json: expected a history of runs"), std::string::npos) << finished.err;
+  EXPECT_FALSE(std::filesystem::exists(path("page.html")));
+}
+
 TEST_F(Bench, ReportMakesTables) {
   const std::string now = report("now.json", 1000);
   const std::string before = report("before.json", 2000);
