@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "bench/describe.h"
 #include "bench/figures.h"
+#include "bench/places.h"
 #include "engine/engine.h"
 #include "metrics/stats.h"
 #include "metrics/timeline.h"
@@ -106,12 +107,6 @@ Trial to_trial(const engine::Generated& generated) {
 
 double stolen(const Trial& trial) {
   return trial.stolen.value_or(0);
-}
-
-// Whether the host moved the processors meanwhile.
-bool was_moved(const Trial& trial) {
-  return trial.line_trips &&
-         seconds(trial.line_trips->longest) > kMoved * seconds(trial.line_trips->shortest);
 }
 
 bool is_disturbed(const Trial& trial) {

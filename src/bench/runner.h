@@ -19,9 +19,8 @@
 namespace inferno::bench {
 
 // A trial is disturbed when the host took more than this share of it (Trial::stolen), or moved its processors
-// meanwhile: a line's trip from one to another (Trial::line_trips) grew or shrank by more than this.
+// meanwhile (places.h).
 constexpr double kDisturbed = 0.02;
-constexpr double kMoved = 1.5;
 
 // A row's note tells when decode stood still for more than this share of its time (stalled_share).
 constexpr double kStalled = 0.1;

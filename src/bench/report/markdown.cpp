@@ -6,6 +6,7 @@
 #include "bench/figures.h"
 #include "bench/report/markdown_columns.h"
 #include "bench/report/markdown_table.h"
+#include "bench/report/place_rows.h"
 
 namespace inferno::bench {
 namespace {
@@ -136,16 +137,6 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
          config_table(configs, columns, {cache, peak}, has_memory_row);
 }
 
-std::string in_brackets(const std::optional<double>& pct) {
-  return pct ? fmt::format(" ({})", fixed(*pct, 1)) : std::string();
-}
-
-std::string ceiling_cell(const std::optional<OfCeiling>& of) {
-  if (!of) return "—";
-  return fmt::format("{}{} {}{}", fixed(of->pct, 1), in_brackets(of->pct_of_typical), name(of->bound),
-                     of->partial ? "*" : "");
-}
-
 // Whether part of the LM head was left unread in some row.
 bool has_screened_head(const Column& column) {
   return std::any_of(column.figures.begin(), column.figures.end(),
@@ -170,6 +161,22 @@ std::string ceiling_table(std::span<const Config> configs, std::span<const Colum
   if (std::any_of(columns.begin(), columns.end(), has_screened_head))
     cells.push_back({"decode, whole head", of_whole_head});
   return "### Share of the ceiling that binds (%)\n\n" + config_table(configs, columns, cells);
+}
+
+// The heading as well, and only where the host moved the processors.
+std::string places_table(std::span<const Column> columns) {
+  std::vector<MarkdownTable::Column> header;
+  for (std::string& title : place_header())
+    header.push_back({std::move(title), header.empty() ? Align::kLeft : Align::kRight});
+  MarkdownTable table(std::move(header));
+  for (const Column& column : columns) {
+    for (std::vector<std::string>& row : place_rows(*column.report)) {
+      if (columns.size() > 1) row.front() = fmt::format("{}, {}", column.name, row.front());
+      table.add_row(std::move(row));
+    }
+  }
+  if (table.empty()) return "";
+  return fmt::format("\n### By where the processors were\n\n{}\n\n", place_caption()) + table.text();
 }
 
 std::string shares_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -334,7 +341,7 @@ std::string markdown(std::span<const Report> reports, std::span<const Report> pr
       "### Prefill throughput (tok/s)\n\n" + config_table(configs, columns, {prefill}, has_ttft_row),
       quartile_table(configs, columns),
       memory_table(configs, columns),
-      ceiling_table(configs, columns),
+      ceiling_table(configs, columns) + places_table(columns),
       shares_table(configs, columns) + prompt_parts_table(configs, columns) +
           speedup_table(columns, previous),
       notes(columns),

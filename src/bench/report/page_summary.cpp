@@ -4,6 +4,7 @@
 #include "bench/report/markdown.h"
 #include "bench/report/markdown_table.h"
 #include "bench/report/page_sections.h"
+#include "bench/report/place_rows.h"
 #include "bench/report/svg_chart.h"
 
 namespace inferno::bench {
@@ -91,6 +92,7 @@ std::string report_tables(const Report& report, const std::string& name) {
     speed.push_back(speed_row(result, *f));
     cost.push_back(cost_row(report.setting, result, *f));
   }
+  const std::vector<Row> by_place = place_rows(report);
   if (!notes.empty()) notes = "<ul class='muted'>\n" + notes + "</ul>\n";
   if (speed.empty() && notes.empty()) return "";
   return fmt::format("<h3>{}</h3>\n<p class='muted'>{}</p>\n", html_escaped(name),
@@ -104,7 +106,7 @@ std::string report_tables(const Report& report, const std::string& name) {
                      "Prefill time %", "Prompt: matrices %", "Prompt: attention %", "Prompt: rest %",
                      "Decode time %", "Sampling %", "Detok %", "Other %", "KV MB"},
                     cost, 1) +
-         notes;
+         (by_place.empty() ? "" : html_table(place_caption(), place_header(), by_place, 1)) + notes;
 }
 
 }  // namespace

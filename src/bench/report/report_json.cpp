@@ -10,6 +10,7 @@
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "bench/figures.h"
+#include "bench/places.h"
 #include "bench/report/json_reader.h"
 
 namespace inferno::bench {
@@ -191,6 +192,12 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
                        {"wall_s", all(&Figures::wall_s)}};
 }
 
+Json place_json(const Place& place, const Setting& setting) {
+  Json json = {{"line_trip_ns", place.line_trip.count()}, {"trials", place.n_trials}};
+  add_our_figures(json, setting, place.figures);
+  return json;
+}
+
 Json config_json(const ConfigResult& result, const Setting& setting) {
   const std::optional<Figures> f = figures(result, setting);
   Json json;
@@ -213,6 +220,8 @@ Json config_json(const ConfigResult& result, const Setting& setting) {
   json["peak_gpu_bytes"] = or_null(result.peak_gpu_bytes);
   add_our_figures(json, setting, f);
   json["disturbed_trials"] = result.disturbed_trials;
+  json["places"] = Json::array();
+  for (const Place& place : places(result, setting)) json["places"].push_back(place_json(place, setting));
   json["raw_trials"] = Json::array();
   for (const Trial& trial : result.trials) json["raw_trials"].push_back(trial_json(trial));
   return json;

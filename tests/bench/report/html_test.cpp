@@ -68,6 +68,16 @@ TEST(Html, HasASectionForWhatThereIsAndNoneForTheRest) {
   EXPECT_EQ(count(bench::html({}), "<section"), 0u);
 }
 
+TEST(Html, TellsTrialsByWhereTheHostHadTheProcessors) {
+  bench::Page page;
+  page.reports = {full_report("Alpha-1B", 12000)};
+  const std::string caption = "<caption>The host moved the processors between trials";
+  EXPECT_EQ(count(bench::html(page), caption), 0u);
+  page.reports[0].results[0] = make_result_of_two_places("short");
+  EXPECT_EQ(count(bench::html(page), caption), 1u);
+  EXPECT_EQ(count(bench::html(page), "<td>320</td><td>1</td><td>2.0</td>"), 1u);
+}
+
 TEST(Html, FetchesNothingAndRunsNothing) {
   const std::string text = bench::html(full_page());
   for (const char* word : {"http:", "https:", "//cdn", "<script", "@import", "url(", " src="}) {

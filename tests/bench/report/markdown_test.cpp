@@ -133,6 +133,27 @@ TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
       << text;
 }
 
+TEST(Markdown, TellsTrialsByWhereTheHostHadTheProcessors) {
+  const std::string heading = "By where the processors were";
+  bench::Report report = make_report("Alpha", {microseconds(1000)});
+  EXPECT_EQ(bench::markdown({&report, 1}).find(heading), std::string::npos);
+  report.results[1] = make_result_of_two_places("medium");
+  const std::string table = table_below(bench::markdown({&report, 1}), heading);
+  EXPECT_TRUE(table.starts_with("| Config | trip ns | trials | memory GB/s | prefill tok/s |")) << table;
+  EXPECT_NE(table.find("| medium |      60 |      2 |         1.0 |       25600.0 |     25.4 memory |"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("| medium |     320 |      1 |         2.0 |       25600.0 | 17.1 arithmetic |"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("|       1000.0 |  120.5 memory |"), std::string::npos) << table;
+  EXPECT_NE(table.find("|       1000.0 |   60.2 memory |"), std::string::npos) << table;
+  bench::Report other = report;
+  other.setting.model = "Beta";
+  EXPECT_NE(table_below(bench::markdown(std::vector{report, other}), heading).find("\n| Beta, medium  |"),
+            std::string::npos);
+}
+
 TEST(Markdown, ShowsWhereTheTimeOfAPromptGoesWhereItIsKnown) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   const std::string heading = "Where the time of a prompt goes (%)";

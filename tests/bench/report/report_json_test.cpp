@@ -87,6 +87,20 @@ TEST(ReportJson, HasOurKeys) {
   EXPECT_EQ(config.at("decode_stalled_share"), 0.0);
 }
 
+TEST(ReportJson, TellsTrialsByWhereTheHostHadTheProcessors) {
+  bench::Report report = make_report();
+  EXPECT_EQ(config_of(report).at("places"), Json::array());
+  report.results[0] = make_result_of_two_places("short");
+  const Json places = config_of(report).at("places");
+  ASSERT_EQ(places.size(), 2u);
+  EXPECT_EQ(places[0].at("line_trip_ns"), 60);
+  EXPECT_EQ(places[0].at("trials"), 2);
+  EXPECT_EQ(places[1].at("line_trip_ns"), 320);
+  EXPECT_EQ(places[1].at("ceilings").at("read_gb_per_s"), 2);
+  EXPECT_DOUBLE_EQ(places[0].at("decode_pct_of_ceiling").get<double>(),
+                   2 * places[1].at("decode_pct_of_ceiling").get<double>());
+}
+
 TEST(ReportJson, ARowThatDidNotRunHasTheSameKeys) {
   const auto keys = [](const Json& config) {
     std::vector<std::string> all;
