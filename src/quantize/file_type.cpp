@@ -10,17 +10,29 @@
 namespace inferno::quantize {
 namespace {
 
+constexpr DType kMixHead = DType::kQ6_K;
+
 constexpr std::array kFileTypes = {
-    FileType{"F32", 0, DType::kF32},        FileType{"F16", 1, DType::kF16},
-    FileType{"BF16", 32, DType::kBF16},     FileType{"Q8_0", 7, DType::kQ8_0},
-    FileType{"Q6_K", 18, DType::kQ6_K},     FileType{"Q5_1", 9, DType::kQ5_1},
-    FileType{"Q5_K_M", 17, DType::kQ5_K},   FileType{"Q5_K_S", 16, DType::kQ5_K},
-    FileType{"Q5_K", 16, DType::kQ5_K},     FileType{"Q5_0", 8, DType::kQ5_0},
-    FileType{"Q4_1", 3, DType::kQ4_1},      FileType{"Q4_K_M", 15, DType::kQ4_K},
-    FileType{"Q4_K_S", 14, DType::kQ4_K},   FileType{"Q4_K", 14, DType::kQ4_K},
-    FileType{"Q4_0", 2, DType::kQ4_0},      FileType{"IQ4_NL", 25, DType::kIQ4_NL},
-    FileType{"IQ4_XS", 30, DType::kIQ4_XS}, FileType{"MXFP4", 38, DType::kMXFP4},
-    FileType{"Q3_K_M", 12, DType::kQ3_K},   FileType{"Q3_K", 11, DType::kQ3_K},
+    FileType{"F32", 0, DType::kF32},
+    FileType{"F16", 1, DType::kF16},
+    FileType{"BF16", 32, DType::kBF16},
+    FileType{"Q8_0", 7, DType::kQ8_0},
+    FileType{"Q6_K", 18, DType::kQ6_K},
+    FileType{"Q5_1", 9, DType::kQ5_1},
+    FileType{"Q5_K_M", 17, DType::kQ5_K, kMixHead},
+    FileType{"Q5_K_S", 16, DType::kQ5_K, kMixHead},
+    FileType{"Q5_K", 16, DType::kQ5_K},
+    FileType{"Q5_0", 8, DType::kQ5_0},
+    FileType{"Q4_1", 3, DType::kQ4_1},
+    FileType{"Q4_K_M", 15, DType::kQ4_K, kMixHead},
+    FileType{"Q4_K_S", 14, DType::kQ4_K, kMixHead},
+    FileType{"Q4_K", 14, DType::kQ4_K},
+    FileType{"Q4_0", 2, DType::kQ4_0},
+    FileType{"IQ4_NL", 25, DType::kIQ4_NL},
+    FileType{"IQ4_XS", 30, DType::kIQ4_XS},
+    FileType{"MXFP4", 38, DType::kMXFP4},
+    FileType{"Q3_K_M", 12, DType::kQ3_K, kMixHead},
+    FileType{"Q3_K", 11, DType::kQ3_K},
     FileType{"Q2_K", 10, DType::kQ2_K},
 };
 
@@ -46,10 +58,6 @@ constexpr std::array kExceptions = {
     Exception{"Q5_K_M", "attn_v.weight", Layers::kHalf, DType::kQ6_K},
     Exception{"Q5_K_M", "ffn_down.weight", Layers::kHalf, DType::kQ6_K},
 };
-
-bool is_mix(const FileType& file_type) {
-  return file_type.name.ends_with("_M") || file_type.name.ends_with("_S");
-}
 
 bool contains(Layers layers, uint64_t i, uint64_t n) {
   switch (layers) {
@@ -84,24 +92,31 @@ std::optional<LayerTensor> parse_layer_tensor(std::string_view name) {
   return LayerTensor{layer, name.substr(static_cast<size_t>(end - name.data()) + 1)};
 }
 
-uint64_t count_layers(const gguf::File& file) {
+uint64_t count_layers(std::span<const WeightShape> weights) {
   uint64_t n = 0;
-  for (const gguf::TensorInfo& info : file.tensors()) {
-    if (const auto tensor = parse_layer_tensor(info.name)) n = std::max(n, tensor->layer + 1);
+  for (const WeightShape& weight : weights) {
+    if (const auto tensor = parse_layer_tensor(weight.name)) n = std::max(n, tensor->layer + 1);
   }
   return n;
 }
 
-bool is_matrix(const gguf::TensorInfo& info) {
-  return info.tensor.n_dims >= 2 && info.name.ends_with(".weight") &&
-         info.name.find("norm") == std::string_view::npos &&
-         info.name.find("ffn_gate_inp") == std::string_view::npos;
+bool is_matrix(const WeightShape& weight) {
+  return weight.n_dims >= 2 && weight.name.ends_with(".weight") &&
+         weight.name.find("norm") == std::string_view::npos &&
+         weight.name.find("ffn_gate_inp") == std::string_view::npos;
+}
+
+// The name of what gives the logits.
+std::string_view head_of(std::span<const WeightShape> weights) {
+  static constexpr std::string_view kOwn = "output.weight", kTied = "token_embd.weight";
+  const bool has_own = std::any_of(weights.begin(), weights.end(),
+                                   [](const WeightShape& weight) { return weight.name == kOwn; });
+  return has_own ? kOwn : kTied;
 }
 
 DType matrix_type(const FileType& file_type, std::string_view name, std::string_view head,
                   uint64_t n_layers) {
-  if (!is_mix(file_type)) return file_type.dtype;
-  if (name == head) return DType::kQ6_K;
+  if (name == head) return file_type.head.value_or(file_type.dtype);
   const auto tensor = parse_layer_tensor(name);
   if (!tensor) return file_type.dtype;
   const auto* const exception =
@@ -147,19 +162,27 @@ Result<FileType> parse_file_type(std::string_view name) {
                     quote(name), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
-std::vector<DType> tensor_types(const gguf::File& file, const FileType& file_type) {
-  const std::string_view head =
-      file.find_tensor("output.weight") != nullptr ? "output.weight" : "token_embd.weight";
-  const uint64_t n_layers = count_layers(file);
+bool is_mix(const FileType& file_type) {
+  return file_type.name != name(file_type.dtype);
+}
+
+std::vector<DType> tensor_types(std::span<const WeightShape> weights, const FileType& file_type) {
+  const std::string_view head = head_of(weights);
+  const uint64_t n_layers = count_layers(weights);
   std::vector<DType> types;
-  for (const gguf::TensorInfo& info : file.tensors()) {
-    if (!traits(info.tensor.dtype).is_weight) {
-      types.push_back(info.tensor.dtype);
-    } else if (is_matrix(info)) {
-      types.push_back(matrix_type(file_type, info.name, head, n_layers));
-    } else {
-      types.push_back(DType::kF32);
-    }
+  for (const WeightShape& weight : weights) {
+    types.push_back(is_matrix(weight) ? matrix_type(file_type, weight.name, head, n_layers) : DType::kF32);
+  }
+  return types;
+}
+
+std::vector<DType> tensor_types(const gguf::File& file, const FileType& file_type) {
+  std::vector<WeightShape> weights;
+  for (const gguf::TensorInfo& info : file.tensors()) weights.push_back({info.name, info.tensor.n_dims});
+  std::vector<DType> types = tensor_types(weights, file_type);
+  for (size_t i = 0; i < types.size(); ++i) {
+    const DType dtype = file.tensors()[i].tensor.dtype;
+    if (!traits(dtype).is_weight) types[i] = dtype;
   }
   return types;
 }

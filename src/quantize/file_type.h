@@ -22,6 +22,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,8 @@ namespace inferno::quantize {
 struct FileType {
   std::string_view name;
   uint32_t id;
-  DType dtype;  // of most matrices
+  DType dtype;                     // of most matrices
+  std::optional<DType> head = {};  // of the head, where it is another
 };
 
 // From the largest to the smallest.
@@ -43,7 +45,17 @@ std::span<const FileType> file_types();
 // Letter case aside. kInvalidArgument, with all names and the nearest of as many bits, for another name.
 Result<FileType> parse_file_type(std::string_view name);
 
-// What each tensor of `file` is to be stored as, before storage_type(); integers and the like as they are.
+// Whether it is more than a format for every matrix.
+bool is_mix(const FileType& file_type);
+
+// What the type of a weight depends on.
+struct WeightShape {
+  std::string_view name;
+  int n_dims;
+};
+// What each of all weights of a model is to be stored as, before storage_type().
+std::vector<DType> tensor_types(std::span<const WeightShape> weights, const FileType& file_type);
+// The same for the tensors of `file`; integers and the like as they are.
 std::vector<DType> tensor_types(const gguf::File& file, const FileType& file_type);
 
 }  // namespace inferno::quantize
