@@ -114,11 +114,11 @@ std::string with_dtype(const Options& options) {
 
 // Of any other model it says what is expected.
 Status check_dtype(const Options& options, const gguf::File& file) {
-  DType actual = bench::main_weight_type(file);
-  if (const auto spec = model::parse_synthetic(options.model)) actual = spec->dtype;
-  if (options.dtype.empty() || equals_ignoring_case(options.dtype, name(actual))) return {};
+  const auto spec = model::parse_synthetic(options.model);
+  const std::string_view actual = spec ? model::type_name(*spec) : name(bench::main_weight_type(file));
+  if (options.dtype.empty() || equals_ignoring_case(options.dtype, actual)) return {};
   return make_error(ErrorCode::kInvalidArgument, "--dtype {}: the weights of {} are {}", options.dtype,
-                    options.model.empty() ? "the demo model" : escaped(options.model, 4096), name(actual));
+                    options.model.empty() ? "the demo model" : escaped(options.model, 4096), actual);
 }
 
 Result<std::vector<bench::Report>> read_previous(const std::vector<std::string>& paths) {

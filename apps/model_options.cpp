@@ -20,6 +20,7 @@
 #include "model/presets.h"
 #include "model/synthetic.h"
 #include "models/demo/demo_model.h"
+#include "quantize/file_type.h"
 
 namespace inferno::apps {
 
@@ -217,10 +218,23 @@ Result<T> unless_interrupted(Result<T> made) {
 }
 
 // Rows that are no whole number of a type's blocks are stored in another, as quantizers do.
+void warn_of_other_types_than(const quantize::FileType& mix, const gguf::File& file,
+                              const std::string& path) {
+  const std::vector<DType> wanted = quantize::tensor_types(file, mix);
+  size_t n = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) n += file.tensors()[i].tensor.dtype != wanted[i];
+  if (n == 0) return;
+  warn(fmt::format(
+      "{}: {} of {} tensors are of other types than {} gives them: their rows are no whole blocks", path, n,
+      wanted.size(), mix.name));
+}
+
 void warn_of_other_type(const gguf::File& file, const std::string& path) {
   const auto spec = model::parse_synthetic(path);
+  if (!spec) return;
+  if (spec->mix) return warn_of_other_types_than(*spec->mix, file, path);
   const DType most = bench::main_weight_type(file);
-  if (!spec || spec->dtype == most) return;
+  if (spec->dtype == most) return;
   warn(fmt::format("{}: most weights are {}: rows of this model are no whole blocks of {}", path, name(most),
                    name(spec->dtype)));
 }

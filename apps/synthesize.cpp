@@ -14,6 +14,7 @@
 #include "apps/validators.h"
 #include "base/text.h"
 #include "model/synthetic.h"
+#include "quantize/file_type.h"
 
 namespace inferno::apps {
 namespace {
@@ -56,6 +57,14 @@ std::string preset_lines() {
   return lines;
 }
 
+std::string mix_names() {
+  std::vector<std::string_view> names;
+  for (const quantize::FileType& type : quantize::file_types()) {
+    if (quantize::is_mix(type)) names.push_back(type.name);
+  }
+  return join(names, ", ");
+}
+
 }  // namespace
 
 Run setup_synthesize(Command command) {
@@ -72,11 +81,12 @@ Run setup_synthesize(Command command) {
   command.set_footer(
       fmt::format("Presets:\n"
                   "{}"
-                  "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them\n"
+                  "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them, and the mixes\n"
+                  "{}\n"
                   "Examples:\n"
                   "  inferno synthesize qwen3-0.6b:q8_0 model.gguf\n"
                   "  inferno generate synthetic:llama-3.2-1b:q4_k --ignore-eos",
-                  preset_lines()));
+                  preset_lines(), mix_names()));
   return [options] {
     const Result<int> code = run(*options);
     return code ? *code : fail(code.error());

@@ -22,7 +22,11 @@ std::string shown_path(const model::LoadedModel& loaded, const std::string& path
 
 std::string model_name(const model::LoadedModel& loaded, const std::string& path) {
   if (path.empty()) return "demo";
-  if (const auto spec = model::parse_synthetic(path)) return fmt::format("synthetic:{}", spec->preset.name);
+  // A mix is part of the name: the type of most weights does not tell it from a format for all.
+  if (auto spec = model::parse_synthetic(path)) {
+    spec->seed = 0;
+    return spec->mix ? model::synthetic_path(*spec) : fmt::format("synthetic:{}", spec->preset.name);
+  }
   const std::string& name = loaded.model->config().name;
   return name.empty() ? std::filesystem::path(path).stem().string() : name;
 }

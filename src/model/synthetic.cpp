@@ -41,14 +41,25 @@ Result<Preset> read_preset(std::string_view spec, std::string_view word) {
   return unknown_name(spec, "preset", word, known);
 }
 
-Result<DType> read_type(std::string_view spec, std::string_view word) {
+// Sets dtype and mix.
+Status read_type(std::string_view text, std::string_view word, SyntheticSpec& spec) {
   std::vector<std::string> known;
   for (const DTypeTraits& type : dtype_table()) {
     if (!type.is_weight) continue;
-    if (equals_ignoring_case(type.name, word)) return type.dtype;
     known.push_back(lower_case(type.name));
+    if (!equals_ignoring_case(type.name, word)) continue;
+    spec.dtype = type.dtype;
+    return {};
   }
-  return unknown_name(spec, "weight type", word, known);
+  for (const quantize::FileType& type : quantize::file_types()) {
+    if (!quantize::is_mix(type)) continue;
+    known.push_back(lower_case(type.name));
+    if (!equals_ignoring_case(type.name, word)) continue;
+    spec.dtype = type.dtype;
+    spec.mix = type;
+    return {};
+  }
+  return unknown_name(text, "weight type", word, known);
 }
 
 Result<uint64_t> read_seed(std::string_view spec, std::string_view word) {
@@ -98,6 +109,7 @@ void add_metadata(const SyntheticSpec& spec, gguf::Writer& writer) {
   writer.add("general.name", fmt::format("{} (synthetic)", p.title));
   writer.add("general.description",
              fmt::format("random weights, seed {}: for benchmarks, not for reading", spec.seed));
+  if (spec.mix) writer.add("general.file_type", spec.mix->id);
   if (traits(spec.dtype).block_elems > 1) writer.add("general.quantization_version", uint32_t{2});
   add_size("vocab_size", p.vocab_size);
   add_size("block_count", p.n_layers);
@@ -119,6 +131,16 @@ void add_metadata(const SyntheticSpec& spec, gguf::Writer& writer) {
   add_vocabulary(p, writer);
 }
 
+// What each tensor would have, if it is a matrix, before storage_type().
+std::vector<DType> wanted_types(const SyntheticSpec& spec, const std::vector<SyntheticTensor>& tensors) {
+  if (!spec.mix) return std::vector<DType>(tensors.size(), spec.dtype);
+  std::vector<quantize::WeightShape> weights;
+  for (const SyntheticTensor& tensor : tensors) {
+    weights.push_back({tensor.name, static_cast<int>(tensor.shape.size())});
+  }
+  return quantize::tensor_types(weights, *spec.mix);
+}
+
 // Makes a model once, for whoever takes its bytes. The writer's sources point here.
 class Synthesis {
  public:
@@ -126,7 +148,8 @@ class Synthesis {
       : spec_(spec), options_(options), pool_(options.n_threads) {
     add_metadata(spec, writer_);
     const std::vector<SyntheticTensor> tensors = synthetic_tensors(spec.preset);
-    for (size_t i = 0; i < tensors.size(); ++i) add_tensor(tensors[i], i);
+    const std::vector<DType> wanted = wanted_types(spec, tensors);
+    for (size_t i = 0; i < tensors.size(); ++i) add_tensor(tensors[i], wanted[i], i);
   }
   Synthesis(const Synthesis&) = delete;
   Synthesis& operator=(const Synthesis&) = delete;
@@ -137,10 +160,10 @@ class Synthesis {
   // Draws the blocks of `out`, the first of which is `first_block`.
   using DrawFn = std::function<void(uint64_t first_block, std::span<std::byte> out)>;
 
-  void add_tensor(const SyntheticTensor& tensor, uint64_t index) {
+  void add_tensor(const SyntheticTensor& tensor, DType wanted, uint64_t index) {
     const uint64_t key = tensor_key(spec_.seed, index);
     const DType dtype =
-        tensor.draw == Draw::kMatrix ? storage_type(spec_.dtype, tensor.shape.back()) : DType::kF32;
+        tensor.draw == Draw::kMatrix ? storage_type(wanted, tensor.shape.back()) : DType::kF32;
     total_bytes_ += row_bytes(dtype, static_cast<size_t>(tensor.n_elements()));
     writer_.add_tensor(
         tensor.name, dtype, tensor.shape,
@@ -218,7 +241,7 @@ Result<SyntheticSpec> parse_synthetic(std::string_view text) {
   SyntheticSpec spec;
   TRY_ASSIGN(spec.preset, read_preset(text, words[1]));
   if (words.size() > 2) {
-    TRY_ASSIGN(spec.dtype, read_type(text, words[2]));
+    TRY(read_type(text, words[2], spec));
   }
   if (words.size() == 4) {
     TRY_ASSIGN(spec.seed, read_seed(text, words[3]));
@@ -226,8 +249,12 @@ Result<SyntheticSpec> parse_synthetic(std::string_view text) {
   return spec;
 }
 
+std::string_view type_name(const SyntheticSpec& spec) {
+  return spec.mix ? spec.mix->name : name(spec.dtype);
+}
+
 std::string synthetic_path(const SyntheticSpec& spec) {
-  return fmt::format("{}{}:{}{}", kPrefix, spec.preset.name, lower_case(name(spec.dtype)),
+  return fmt::format("{}{}:{}{}", kPrefix, spec.preset.name, lower_case(type_name(spec)),
                      spec.seed == 0 ? "" : fmt::format(":{}", spec.seed));
 }
 

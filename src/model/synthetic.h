@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,22 +15,28 @@
 #include "base/result.h"
 #include "gguf/file.h"
 #include "model/presets.h"
+#include "quantize/file_type.h"
 #include "tensor/dtype.h"
 
 namespace inferno::model {
 
 struct SyntheticSpec {
   Preset preset;
-  DType dtype =
-      DType::kQ8_0;  // unless TYPE says otherwise; of the matrices, as storage_type() says; vectors are F32
+  // Of the matrices, as storage_type() says, unless TYPE says otherwise; vectors are F32.
+  DType dtype = DType::kQ8_0;
   uint64_t seed = 0;
+  // Where TYPE is a mix; dtype is then what most matrices have. Such a model says so in general.file_type.
+  std::optional<quantize::FileType> mix = {};
 };
 
 // Whether a model's path is meant as a spec.
 bool is_synthetic(std::string_view path);
-// Reads "synthetic:PRESET[:TYPE[:SEED]]", letter case aside. kInvalidArgument, with the nearest right name
+// Reads "synthetic:PRESET[:TYPE[:SEED]]", letter case aside. TYPE is any weight type, or a mix of
+// quantize/file_type.h. kInvalidArgument, with the nearest right name
 // and the list of all, for a preset or type that does not exist.
 Result<SyntheticSpec> parse_synthetic(std::string_view text);
+// TYPE as tables print it: "Q4_K", "Q4_K_M".
+std::string_view type_name(const SyntheticSpec& spec);
 // What parse_synthetic() reads; it is the path of the File that is made.
 std::string synthetic_path(const SyntheticSpec& spec);
 

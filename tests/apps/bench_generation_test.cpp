@@ -94,6 +94,20 @@ TEST(BenchGeneration, AReportThatCannotBeWrittenLosesNoNumber) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
 }
 
+// The type of most weights does not tell a mix from a format for all: they must not be compared as one model.
+TEST(BenchGeneration, AMixIsPartOfASyntheticModelsName) {
+  const Finished finished =
+      run_program("inferno",
+                  "bench generation --no-save --json --model synthetic:qwen3-0.6b --dtype Q4_K_M "
+                  "--prompt-tokens 2 --max-new-tokens 2 --warmup-runs 1 --trials 1");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  const auto report = parse_json(finished.out).value();
+  EXPECT_EQ(report.at("model"), "synthetic:qwen3-0.6b:q4_k_m");
+  EXPECT_EQ(report.at("model_path"), "synthetic:qwen3-0.6b:q4_k_m");
+  EXPECT_EQ(report.at("dtype"), "Q4_K");
+}
+
 TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {
   const auto refused = [](const std::string& arguments, const std::string& part) {
     const Finished finished = run_program("inferno", "bench generation " + arguments);

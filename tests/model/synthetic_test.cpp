@@ -44,14 +44,26 @@ TEST(SyntheticSpec, IsReadInAnyCase) {
             "synthetic:gemma-3-1b:bf16");
 }
 
+TEST(SyntheticSpec, MayBeAMix) {
+  const auto spec = model::parse_synthetic("synthetic:qwen3-0.6b:Q4_K_M:3");
+  ASSERT_TRUE(spec.ok()) << spec.error().message;
+  ASSERT_TRUE(spec->mix.has_value());
+  EXPECT_EQ(spec->mix->name, "Q4_K_M");
+  EXPECT_EQ(spec->dtype, DType::kQ4_K);
+  EXPECT_EQ(model::type_name(*spec), "Q4_K_M");
+  EXPECT_EQ(model::synthetic_path(*spec), "synthetic:qwen3-0.6b:q4_k_m:3");
+  EXPECT_FALSE(model::parse_synthetic("synthetic:qwen3-0.6b:q4_k")->mix.has_value());
+}
+
 TEST(SyntheticSpec, NamesWhatIsWrongAndWhatWasMeant) {
   EXPECT_EQ(refusal("synthetic:qwen3-0.6b:q8_0"), "");
   const std::string preset = refusal("synthetic:qwen-0.6b:q8_0");
   EXPECT_NE(preset.find("preset: expected one of qwen3-0.6b, "), std::string::npos) << preset;
   EXPECT_NE(preset.find("found \"qwen-0.6b\"; did you mean qwen3-0.6b?"), std::string::npos) << preset;
-  const std::string type = refusal("synthetic:qwen3-0.6b:q4_k_m");
+  const std::string type = refusal("synthetic:qwen3-0.6b:q4_k_n");
   EXPECT_NE(type.find("weight type: expected one of f32, f16, "), std::string::npos) << type;
-  EXPECT_NE(type.find("did you mean q4_k?"), std::string::npos) << type;
+  EXPECT_NE(type.find(", q5_k_m, q5_k_s, q4_k_m, q4_k_s, q3_k_m, found"), std::string::npos) << type;
+  EXPECT_NE(type.find("did you mean q4_k_m?"), std::string::npos) << type;
   EXPECT_EQ(type.find("i32"), std::string::npos) << "not a weight type";
   for (const char* spec : {"synthetic:qwen3-0.6b:q8_0:1:2", "model.gguf"}) {
     EXPECT_NE(refusal(spec).find("expected synthetic:PRESET[:TYPE[:SEED]]"), std::string::npos) << spec;
@@ -83,12 +95,46 @@ TEST(Synthetic, IsWrittenByteForByteAsItIsInMemory) {
   EXPECT_TRUE(file->warnings().empty());
 }
 
-class SyntheticModel : public testing::TestWithParam<std::tuple<const char*, DType>> {};
+// What `inferno quantize` would have made of the same model; only what it says of itself is new.
+TEST(Synthetic, AMixGivesEachTensorTheTypeThatQuantizingDoes) {
+  for (const char* preset : {"qwen3-0.6b", "qwen3-8b"}) {
+    const gguf::File unquantized = made(tiny_spec(preset, DType::kF16));
+    EXPECT_EQ(unquantized.find("general.file_type"), nullptr) << "as before there were mixes";
+    for (const quantize::FileType& type : quantize::file_types()) {
+      if (!quantize::is_mix(type)) continue;
+      const gguf::File mixed = made(tiny_mix_spec(preset, type.name));
+      const std::vector<DType> expected = quantize::tensor_types(unquantized, type);
+      ASSERT_EQ(mixed.tensors().size(), expected.size());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_EQ(mixed.tensors()[i].tensor.dtype, expected[i])
+            << type.name << " " << mixed.tensors()[i].name;
+      }
+      EXPECT_EQ(*mixed.meta<uint32_t>("general.file_type"), type.id);
+    }
+  }
+  const gguf::File tied = made(tiny_mix_spec("qwen3-0.6b", "Q4_K_M"));
+  EXPECT_EQ(tied.find_tensor("token_embd.weight")->tensor.dtype, DType::kQ6_K);
+  EXPECT_EQ(tied.find_tensor("blk.0.ffn_down.weight")->tensor.dtype, DType::kQ4_K);
+  EXPECT_EQ(tied.find_tensor("blk.1.ffn_down.weight")->tensor.dtype, DType::kQ6_K) << "the last eighth";
+}
+
+TEST(Synthetic, RowsThatAreNoWholeBlocksOfAMixAreStoredAsQuantizersDo) {
+  model::SyntheticSpec spec = tiny_mix_spec("qwen3-0.6b", "Q4_K_M");
+  spec.preset.dim = 128;
+  const gguf::File file = made(spec);
+  EXPECT_EQ(file.find_tensor("token_embd.weight")->tensor.dtype, DType::kQ8_0);
+  EXPECT_EQ(file.find_tensor("blk.0.attn_q.weight")->tensor.dtype, DType::kQ5_0);
+  EXPECT_EQ(file.find_tensor("blk.0.ffn_down.weight")->tensor.dtype, DType::kQ4_K);
+}
+
+class SyntheticModel : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
 
 // Unit variance over the vocabulary is what the weights are drawn for; a broken one would be far from it.
 TEST_P(SyntheticModel, HasFiniteLogitsOfUnitVarianceAndGenerates) {
-  const auto& [name, dtype] = GetParam();
-  const model::LoadedModel loaded = load(made(tiny_spec(name, dtype)));
+  const auto& [preset, type] = GetParam();
+  model::SyntheticSpec spec = *model::parse_synthetic(fmt::format("synthetic:{}:{}", preset, type));
+  spec.preset = tiny_preset(preset);
+  const model::LoadedModel loaded = load(made(spec));
   EXPECT_TRUE(loaded.warnings.empty());
   const std::vector<int32_t> ids = random_ids(24, 300, 3);
   double sum = 0;
@@ -116,7 +162,7 @@ TEST_P(SyntheticModel, HasFiniteLogitsOfUnitVarianceAndGenerates) {
 INSTANTIATE_TEST_SUITE_P(FamiliesAndTypes, SyntheticModel,
                          testing::Combine(testing::Values("qwen3-0.6b", "qwen3-8b", "llama-3.2-1b",
                                                           "gemma-3-1b", "gemma-3-4b"),
-                                          testing::Values(DType::kQ8_0, DType::kQ4_K, DType::kBF16)));
+                                          testing::Values("q8_0", "q4_k", "q4_k_m", "bf16")));
 
 TEST(Synthetic, HasTheFamilysRopesAndWindows) {
   const auto llama = model::read_config(made(tiny_spec("llama-3.2-1b", DType::kQ8_0)));

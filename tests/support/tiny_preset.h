@@ -30,4 +30,10 @@ inline model::SyntheticSpec tiny_spec(std::string_view name, DType dtype, uint64
   return {tiny_preset(name), dtype, seed};
 }
 
+// Of a mix: "Q4_K_M".
+inline model::SyntheticSpec tiny_mix_spec(std::string_view name, std::string_view mix) {
+  const quantize::FileType type = *quantize::parse_file_type(mix);
+  return {tiny_preset(name), type.dtype, 0, type};
+}
+
 }  // namespace inferno::test
