@@ -25,7 +25,7 @@ namespace inferno::apps {
 namespace {
 
 struct Arguments {
-  std::string input, output, type;
+  std::string input, output, type, head;
   unsigned threads = 0;
   bool verbose = false;
   bool json = false;
@@ -121,9 +121,11 @@ std::string text_report(const Arguments& arguments, const quantize::FileType& fi
   };
   if (arguments.verbose) add_table(tensor_lines(report));
   add_table(type_lines(report));
-  return text + fmt::format("{}: {}, {} instead of {}, in {:.1f} s\n", for_terminal(arguments.output),
-                            file_type.name, human_bytes(report.bytes_after), human_bytes(report.bytes_before),
-                            seconds);
+  const std::string head =
+      arguments.head.empty() ? "" : fmt::format(" with the head in {}", name(*file_type.head));
+  return text + fmt::format("{}: {}{}, {} instead of {}, in {:.1f} s\n", for_terminal(arguments.output),
+                            file_type.name, head, human_bytes(report.bytes_after),
+                            human_bytes(report.bytes_before), seconds);
 }
 
 std::string json_report(const Arguments& arguments, const quantize::FileType& file_type,
@@ -152,10 +154,18 @@ std::string json_report(const Arguments& arguments, const quantize::FileType& fi
   return json_text(json, 2) + "\n";
 }
 
+// What TYPE and --head ask for together.
+Result<quantize::FileType> read_types(const Arguments& arguments) {
+  TRY_ASSIGN(quantize::FileType file_type, quantize::parse_file_type(arguments.type));
+  if (arguments.head.empty()) return file_type;
+  TRY_ASSIGN(file_type.head, quantize::parse_format("--head", arguments.head));
+  return file_type;
+}
+
 // The exit code.
 Result<int> run(const Arguments& arguments) {
   const std::atomic<bool>& cancelled = install_signal_flag();
-  TRY_ASSIGN(const quantize::FileType file_type, quantize::parse_file_type(arguments.type));
+  TRY_ASSIGN(const quantize::FileType file_type, read_types(arguments));
   TRY(check_output_file(arguments.output, Content::kModel));
   TRY_ASSIGN(const gguf::File file, open_model(arguments.input));
   for (const std::string& warning : file.warnings()) warn(warning);
@@ -180,15 +190,19 @@ Result<int> run(const Arguments& arguments) {
   return finish_stdout();
 }
 
-std::vector<std::string> type_names() {
+// The names of file types; of all, or of those that are a format for every matrix.
+enum class Names { kAll, kFormats };
+std::vector<std::string> type_names(Names which) {
   std::vector<std::string> names;
-  for (const quantize::FileType& file_type : quantize::file_types()) names.emplace_back(file_type.name);
+  for (const quantize::FileType& file_type : quantize::file_types()) {
+    if (which == Names::kAll || !quantize::is_mix(file_type)) names.emplace_back(file_type.name);
+  }
   return names;
 }
 
 // "q4_k_m": as people type them.
-std::vector<std::string> typed_names() {
-  std::vector<std::string> names = type_names();
+std::vector<std::string> typed_names(Names which) {
+  std::vector<std::string> names = type_names(which);
   for (std::string& name : names)
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   return names;
@@ -208,10 +222,16 @@ Run setup_quantize(Command command) {
       .required()
       .check(not_empty())
       .value_name("");
-  command.add_option("TYPE", arguments->type, "One of " + join(type_names(), ", "))
+  command.add_option("TYPE", arguments->type, "One of " + join(type_names(Names::kAll), ", "))
       .required()
-      .check(offered(typed_names()))
+      .check(offered(typed_names(Names::kAll)))
       .value_name("");
+  command
+      .add_option("--head", arguments->head,
+                  "A format of its own for the LM head: output.weight or, where there is none, "
+                  "token_embd.weight")
+      .check(offered(typed_names(Names::kFormats)))
+      .value_name("TYPE");
   command
       .add_option("--threads", arguments->threads,
                   "Without it one for each CPU; the file is the same with any")
@@ -227,7 +247,8 @@ Run setup_quantize(Command command) {
       "Vectors are F32. relative RMSE is the error as a share of the weights, both as root mean square.\n\n"
       "Examples:\n"
       "  inferno quantize model-f16.gguf model-q4_k_m.gguf q4_k_m\n"
-      "  inferno quantize model-f16.gguf model-q8_0.gguf q8_0 --verbose");
+      "  inferno quantize model-f16.gguf model-q8_0.gguf q8_0 --verbose\n"
+      "  inferno quantize model-f16.gguf model-q4_0.gguf q4_0 --head q6_k   as published Q4_0 files have it");
   return [arguments] {
     const Result<int> code = run(*arguments);
     return code ? *code : fail(code.error());

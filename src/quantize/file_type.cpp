@@ -133,13 +133,8 @@ char bits(std::string_view name) {
   return at == std::string_view::npos ? '\0' : name[at];
 }
 
-}  // namespace
-
-std::span<const FileType> file_types() {
-  return kFileTypes;
-}
-
-Result<FileType> parse_file_type(std::string_view name) {
+// `what` is what takes the name.
+Result<FileType> parse(std::string_view what, std::string_view name, bool may_be_mix) {
   // As people type it: q4km, q4-k-m.
   const auto letters = [](std::string_view text) {
     std::string result;
@@ -151,6 +146,7 @@ Result<FileType> parse_file_type(std::string_view name) {
   std::vector<std::string_view> names, of_as_many_bits;
   std::string_view nearest;
   for (const FileType& file_type : kFileTypes) {
+    if (is_mix(file_type) && !may_be_mix) continue;
     if (equals_ignoring_case(file_type.name, name)) return file_type;
     names.push_back(file_type.name);
     if (equals_ignoring_case(letters(file_type.name), letters(name))) nearest = file_type.name;
@@ -158,8 +154,24 @@ Result<FileType> parse_file_type(std::string_view name) {
     if (bits(file_type.name) == bits(name)) of_as_many_bits.push_back(file_type.name);
   }
   if (nearest.empty()) nearest = nearest_name(name, of_as_many_bits);
-  return make_error(ErrorCode::kInvalidArgument, "TYPE: expected one of {}, found {}{}", join(names, ", "),
-                    quote(name), nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+  return make_error(ErrorCode::kInvalidArgument, "{}: expected one of {}, found {}{}", what,
+                    join(names, ", "), quote(name),
+                    nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+}
+
+}  // namespace
+
+std::span<const FileType> file_types() {
+  return kFileTypes;
+}
+
+Result<FileType> parse_file_type(std::string_view name) {
+  return parse("TYPE", name, true);
+}
+
+Result<DType> parse_format(std::string_view what, std::string_view name) {
+  TRY_ASSIGN(const FileType file_type, parse(what, name, false));
+  return file_type.dtype;
 }
 
 bool is_mix(const FileType& file_type) {

@@ -37,13 +37,15 @@ struct FileType {
   std::string_view name;
   uint32_t id;
   DType dtype;                     // of most matrices
-  std::optional<DType> head = {};  // of the head, where it is another
+  std::optional<DType> head = {};  // of the head, where it is another; whoever asks may choose it
 };
 
 // From the largest to the smallest.
 std::span<const FileType> file_types();
 // Letter case aside. kInvalidArgument, with all names and the nearest of as many bits, for another name.
 Result<FileType> parse_file_type(std::string_view name);
+// The same, of those alone that are a format for every matrix; `what` is what the complaint is about.
+Result<DType> parse_format(std::string_view what, std::string_view name);
 
 // Whether it is more than a format for every matrix.
 bool is_mix(const FileType& file_type);

@@ -72,6 +72,9 @@ TEST(Completion, BashCountsArgumentsWhereTheyDiffer) {
   EXPECT_EQ(
       bash_completions({"inferno", "quantize", "--threads", "2", "in.gguf", "--json", "out.gguf", "bf"}),
       "bf16\n");
+  EXPECT_EQ(bash_completions({"inferno", "quantize", "in.gguf", "out.gguf", "q4_0", "--head", "q4_k"}),
+            "q4_k\n")
+      << "no mixes";
   EXPECT_EQ(bash_completions({"inferno", "quantize", "--threads", "=", "2", "in.gguf", "a f"}),
             "a file.gguf\n");
 }

@@ -62,6 +62,16 @@ TEST_F(QuantizeCommand, JsonHasARowForEachTensor) {
   EXPECT_GT(json["tensors"][0]["relative_rmse"].get<double>(), 0.01);
 }
 
+TEST_F(QuantizeCommand, TheHeadMayHaveAFormatOfItsOwn) {
+  const Finished finished = quantize(fmt::format("{} {} q4_0 --head q6_k --verbose", f32(), path("q4.gguf")));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(finished.err, "");
+  EXPECT_TRUE(contains(finished.out, path("q4.gguf") + ": Q4_0 with the head in Q6_K, ")) << finished.out;
+  const std::string inspected = run_program("inferno", "inspect " + path("q4.gguf")).out;
+  EXPECT_TRUE(contains(inspected, "Q4_0")) << inspected;
+  EXPECT_TRUE(contains(inspected, "Q6_K")) << inspected;
+}
+
 TEST_F(QuantizeCommand, Q8OfTheDemoModelsF32IsTheDemoModel) {
   EXPECT_EQ(quantize(fmt::format("{} {} q8_0", f32(), path("q8.gguf"))).exit_code, 0);
   const auto story = [](const std::string& model) {
@@ -94,6 +104,10 @@ TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
           "TYPE: expected one of F32, F16, BF16, Q8_0, Q6_K, Q5_1, Q5_K_M, Q5_K_S, Q5_K, "
           "Q5_0, Q4_1, Q4_K_M, Q4_K_S, Q4_K, Q4_0, IQ4_NL, IQ4_XS, MXFP4, Q3_K_M, Q3_K, Q2_K, found "
           "\"iq2_xs\"\n");
+  refused(fmt::format("{} {} q4_0 --head q6_k_m", input, path("x.gguf")), 2,
+          "error: --head: expected one of F32, F16, BF16, Q8_0, Q6_K, Q5_1, Q5_K, Q5_0, Q4_1, Q4_K, Q4_0, "
+          "IQ4_NL, "
+          "IQ4_XS, MXFP4, Q3_K, Q2_K, found \"q6_k_m\"; did you mean Q6_K?\n");
   refused(fmt::format("{} {} q8_0", input, input), 2, "expected another file than the one that is read");
   std::filesystem::create_symlink(input, path("link.gguf"));
   refused(fmt::format("{} {} q8_0", path("link.gguf"), input), 2, "expected another file");

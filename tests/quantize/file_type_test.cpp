@@ -9,8 +9,10 @@
 namespace inferno::test {
 namespace {
 
-// A file of these tensors, all F32 matrices of one row, with types for each under a file type.
-std::map<std::string, DType> types_of(const std::vector<std::string>& names, std::string_view file_type) {
+// A file of these tensors, all F32 matrices of one row, with types for each under a file type; and with a
+// head of this type, if it is not empty.
+std::map<std::string, DType> types_of(const std::vector<std::string>& names, std::string_view file_type,
+                                      std::optional<DType> head = {}) {
   const std::vector<float> data(256);
   const std::vector<int64_t> shape = {1, 256};
   gguf::Writer writer;
@@ -19,8 +21,9 @@ std::map<std::string, DType> types_of(const std::vector<std::string>& names, std
   }
   const std::vector<std::byte> bytes = writer.bytes();
   const auto file = gguf::File::from_memory(bytes, "test.gguf");
-  const auto parsed = quantize::parse_file_type(file_type);
+  auto parsed = quantize::parse_file_type(file_type);
   EXPECT_TRUE(file.ok() && parsed.ok());
+  if (head) parsed->head = head;
   const std::vector<DType> types = quantize::tensor_types(*file, *parsed);
   std::map<std::string, DType> result;
   for (size_t i = 0; i < names.size(); ++i) result[names[i]] = types[i];
@@ -62,6 +65,22 @@ TEST(FileType, TheHeadOfAMixIsQ6K) {
     EXPECT_EQ(types_of(untied, mix)["output.weight"], DType::kQ6_K) << mix;
     EXPECT_NE(types_of(untied, mix)["token_embd.weight"], DType::kQ6_K) << mix;
   }
+}
+
+TEST(FileType, WhoeverAsksMayChooseTheHead) {
+  const std::vector<std::string> tied = {"token_embd.weight", "blk.0.attn_q.weight"},
+                                 untied = {"token_embd.weight", "output.weight"};
+  for (const char* type : {"Q4_0", "Q4_K_M"}) {
+    EXPECT_EQ(types_of(tied, type, DType::kQ8_0)["token_embd.weight"], DType::kQ8_0) << type;
+    EXPECT_NE(types_of(tied, type, DType::kQ8_0)["blk.0.attn_q.weight"], DType::kQ8_0) << type;
+    EXPECT_EQ(types_of(untied, type, DType::kQ8_0)["output.weight"], DType::kQ8_0) << type;
+    EXPECT_NE(types_of(untied, type, DType::kQ8_0)["token_embd.weight"], DType::kQ8_0) << type;
+  }
+  EXPECT_EQ(*quantize::parse_format("--head", "q6_k"), DType::kQ6_K);
+  const std::string mix = quantize::parse_format("--head", "q4_k_m").error().message;
+  EXPECT_TRUE(mix.starts_with("--head: expected one of F32, F16, ")) << mix;
+  EXPECT_EQ(mix.find("Q4_K_M, "), std::string::npos) << mix;
+  EXPECT_TRUE(mix.ends_with(", found \"q4_k_m\"; did you mean Q4_K?")) << mix;
 }
 
 TEST(FileType, AFormatsOwnNameIsForEveryMatrix) {

@@ -41,6 +41,21 @@ class QuantizeFile : public testing::Test {
   std::vector<std::byte> bytes_;
 };
 
+TEST_F(QuantizeFile, TheHeadMayHaveAFormatOfItsOwn) {
+  quantize::FileType type = file_type("Q4_0");
+  type.head = DType::kQ6_K;
+  const auto before = *gguf::File::from_memory(bytes_ = model_.bytes(), "in.gguf");
+  ASSERT_TRUE(quantize::quantize_file(before, type, path_).ok());
+  const gguf::File after = result();
+  EXPECT_EQ(quantize::quantized_bytes(before, type), after.file_bytes())
+      << "what a disk has to have room for";
+  EXPECT_EQ(*after.meta<uint32_t>("general.file_type"), 2u) << "as published files of this kind have it";
+  for (const gguf::TensorInfo& info : after.tensors()) {
+    if (info.tensor.n_dims < 2) continue;
+    EXPECT_EQ(info.tensor.dtype, info.name == "token_embd.weight" ? DType::kQ6_K : DType::kQ4_0) << info.name;
+  }
+}
+
 TEST_F(QuantizeFile, KeepsTensorsInOrderAndMetadataByteForByte) {
   model_.set("general.file_type", uint32_t{0});
   model_.set("split.count", uint32_t{1});
