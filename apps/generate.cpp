@@ -276,6 +276,7 @@ Result<int> run(Options options) {
   backend::Backend& backend = loaded.model->backend();
   backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::decode"));
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
+  warn_of_small_context(loaded, request);
 
   metrics::Metrics metrics;
   metrics::ServingMetrics serving;

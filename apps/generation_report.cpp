@@ -10,6 +10,7 @@
 #include "apps/table.h"
 #include "base/text.h"
 #include "bench/describe.h"
+#include "engine/context.h"
 
 namespace inferno::apps {
 namespace {
@@ -126,6 +127,16 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
 std::string interrupted_text(const engine::Generated& generated) {
   const size_t n = generated.ids.size();
   return fmt::format("interrupted after {} token{}", n, n == 1 ? "" : "s");
+}
+
+void warn_of_small_context(const model::LoadedModel& loaded, const engine::Request& request) {
+  const int64_t room = engine::room_after_prompt(*loaded.model, request.prompt_ids.size());
+  // A prompt that leaves none is refused by the engine.
+  if (room == 0 || request.max_new_tokens <= room) return;
+  warn(fmt::format(
+      "{} tokens may come, but the model's context of {} leaves room for {} after the prompt: the text ends "
+      "there at the latest",
+      request.max_new_tokens, loaded.model->config().context_length, room));
 }
 
 void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated) {

@@ -37,6 +37,8 @@ struct GenerationRun {
 
 // "interrupted after 5 tokens"
 std::string interrupted_text(const engine::Generated& generated);
+// Says so before anything is generated, where the model's context has no room for all tokens of the request.
+void warn_of_small_context(const model::LoadedModel& loaded, const engine::Request& request);
 // Says so where the model's context has ended the text.
 void warn_of_full_context(const model::LoadedModel& loaded, const engine::Generated& generated);
 

@@ -32,6 +32,7 @@ Result<int> run(const Options& options) {
   TRY_ASSIGN(request.prompt_ids, loaded.tokenizer->encode(options.prompt));
   request.max_new_tokens = options.max_new_tokens;
   request.use_kv_cache = !options.model.no_kv;
+  warn_of_small_context(loaded, request);
 
   const auto eos = loaded.tokenizer->eos_id();
   const std::string header = fmt::format("prompt: {}\nprompt tokens ({}): [{}]\neos token id: {}\n\n",

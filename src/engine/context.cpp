@@ -1,5 +1,7 @@
 #include "engine/context.h"
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "kv/basic_kv_cache.h"
 
@@ -59,6 +61,11 @@ Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_i
                       prompt_ids.size(), config.context_length);
   }
   return {};
+}
+
+int64_t room_after_prompt(const model::Model& model, size_t n_prompt_ids) {
+  // The last token is never fed back, so the cache need not hold it.
+  return std::max<int64_t>(0, model.config().context_length - static_cast<int64_t>(n_prompt_ids) + 1);
 }
 
 Error in_file(const model::Model& model, const Error& error) {

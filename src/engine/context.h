@@ -53,6 +53,9 @@ class Context {
 // the model's context.
 Status check_prompt(const model::Model& model, std::span<const int32_t> prompt_ids);
 
+// As many tokens as can come after a prompt of so many, 0 where it fills more than the model's context.
+int64_t room_after_prompt(const model::Model& model, size_t n_prompt_ids);
+
 // A fault that shows only when a model runs, with the file that it comes from.
 Error in_file(const model::Model& model, const Error& error);
 

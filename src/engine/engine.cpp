@@ -75,10 +75,9 @@ void Engine::schedule() {
 }
 
 Status Engine::start(Sequence& sequence) {
-  // The last token is never fed back, so the cache need not hold it.
   const auto prompt_length = static_cast<int64_t>(sequence.ids.size());
-  const int64_t room = model_->config().context_length - prompt_length + 1;
-  sequence.max_new_tokens = std::clamp<int64_t>(sequence.request.max_new_tokens, 0, room);
+  sequence.max_new_tokens = std::clamp<int64_t>(sequence.request.max_new_tokens, 0,
+                                                room_after_prompt(*model_, sequence.ids.size()));
   if (sequence.max_new_tokens == 0) {
     finish(sequence, FinishReason::kLength);
     return {};

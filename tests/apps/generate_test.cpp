@@ -353,12 +353,20 @@ TEST(GenerateCommand, AContextBeyondMemoryIsRefusedBeforeTheModelIsLoaded) {
 TEST(GenerateCommand, TheContextBoundsPromptAndTokens) {
   std::string ids = "--prompt-ids 5";
   for (int i = 1; i < 505; ++i) ids += ",5";
-  const auto json = json_of(ids + " -n 2147483647 --ignore-eos");
+  const Finished object = generate(ids + " -n 2147483647 --ignore-eos --json");
+  EXPECT_EQ(object.exit_code, 0);
+  EXPECT_EQ(object.err,
+            "warning: 2147483647 tokens may come, but the model's context of 512 leaves room for 8 after the "
+            "prompt: the text ends there at the latest\n");
+  const Json json = parse_json(object.out).value();
   EXPECT_EQ(json["generated_ids"].size(), 8u) << "of 512; the last needs no place";
   EXPECT_EQ(json["finish_reason"], "context");
-  const Finished text = generate(ids + " -n 100 --ignore-eos --metrics none");
-  EXPECT_EQ(text.err,
-            "warning: the text ends here because prompt and text fill the model's context of 512 tokens\n");
+  const Finished text = generate(ids + " -n 9 --ignore-eos --metrics none");
+  EXPECT_EQ(
+      text.err,
+      "warning: 9 tokens may come, but the model's context of 512 leaves room for 8 after the prompt: the "
+      "text ends there at the latest\n"
+      "warning: the text ends here because prompt and text fill the model's context of 512 tokens\n");
   EXPECT_EQ(generate(ids + " -n 8 --ignore-eos --metrics none").err, "") << "as many as were asked for";
   std::string prompt;
   for (int i = 0; i < 600; ++i) prompt += "dog ";

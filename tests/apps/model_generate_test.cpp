@@ -72,8 +72,11 @@ TEST_F(ModelGenerate, AFullContextIsSaid) {
   for (int i = 0; i < 508; ++i) prompt += "dog ";
   const Finished finished = run("'" + prompt + "' 100");
   EXPECT_EQ(finished.exit_code, 0);
-  EXPECT_EQ(finished.err,
-            "warning: the text ends here because prompt and text fill the model's context of 512 tokens\n");
+  EXPECT_EQ(
+      finished.err,
+      "warning: 100 tokens may come, but the model's context of 512 leaves room for 3 after the prompt: "
+      "the text ends there at the latest\n"
+      "warning: the text ends here because prompt and text fill the model's context of 512 tokens\n");
 }
 
 TEST_F(ModelGenerate, QuotesAsTheSeedDoes) {
