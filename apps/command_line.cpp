@@ -116,7 +116,7 @@ template <class T>
 Option Command::add_flag(const std::string& names, T& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));
 }
-// CLI11 takes an optional for a counter and sets it to 0. Of several the last one counts.
+// CLI11 takes an optional for a counter and sets it to 0.
 template <>
 Option Command::add_flag(const std::string& names, std::optional<bool>& value,
                          const std::string& description) {
@@ -196,6 +196,8 @@ std::optional<int> Program::read(int argc, char** argv) {
     return report_usage(*app_, error);
   }
   point_to_help(full_name(*app_));
+  const std::string misuse = misused_flag(*app_, {argv, static_cast<size_t>(argc)});
+  if (!misuse.empty()) return fail({ErrorCode::kInvalidArgument, misuse});
   return std::nullopt;
 }
 

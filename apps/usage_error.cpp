@@ -74,12 +74,41 @@ std::string wrong_number_of_values(const CLI::App& app, const CLI::ParseError& e
                              : fmt::format("{} needs a value", name);
 }
 
+std::string both_given(std::string_view a, std::string_view b) {
+  return fmt::format("{} and {} exclude each other; leave one out", a, b);
+}
+
+// "A excludes B" is how the library has it.
+std::string exclusion(const std::string& message) {
+  constexpr std::string_view kVerb = " excludes ";
+  const size_t at = message.find(kVerb);
+  return at == std::string::npos ? message
+                                 : both_given(message.substr(0, at), message.substr(at + kVerb.size()));
+}
+
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (!unknown.empty()) return unknown_word(app, command, unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_number_of_values(app, error);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) return exclusion(error.what());
   return error.what();
+}
+
+// "" or what is wrong with how this flag was given.
+std::string misuse(const CLI::Option& flag, std::span<char* const> words) {
+  for (const std::string& name : flag.get_lnames()) {
+    const auto is_cut = [&](std::string_view word) { return word == "--" + name + "="; };
+    const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
+    if (std::any_of(words.begin(), end, is_cut))
+      return fmt::format("--{}= has no value; give one, or leave the \"=\" out", name);
+  }
+  const auto says = [&](const char* value) {
+    return std::find(flag.results().begin(), flag.results().end(), value) != flag.results().end();
+  };
+  const std::vector<std::string>& opposites = flag.get_fnames();
+  if (opposites.empty() || !says("true") || !says("false")) return "";
+  return both_given("--" + flag.get_lnames().front(), "--" + opposites.back());
 }
 
 }  // namespace
@@ -121,6 +150,16 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   }
   std::fputs(help_pointer(command).c_str(), stderr);
   return code;
+}
+
+std::string misused_flag(const CLI::App& app, std::span<char* const> words) {
+  std::string command;
+  for (const CLI::Option* option : innermost(app, command).get_options()) {
+    const bool is_flag = option->get_expected_max() == 0;
+    if (!is_flag || option->count() == 0) continue;
+    if (std::string complaint = misuse(*option, words); !complaint.empty()) return complaint;
+  }
+  return "";
 }
 
 }  // namespace inferno::apps

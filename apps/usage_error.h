@@ -1,6 +1,7 @@
 // What is said when a command line cannot be understood.
 #pragma once
 
+#include <span>
 #include <string>
 
 namespace CLI {
@@ -18,5 +19,10 @@ std::string full_name(const CLI::App& app);
 
 // Says on stderr what is wrong and where help is. Returns the exit code.
 int report_usage(const CLI::App& app, const CLI::ParseError& error);
+
+// What is wrong with flags on the command line `words` that the library lets pass: "--repack-cache=", which
+// is
+// "--repack-cache" to it, and a flag beside its opposite, of which the last one would count. Or "".
+std::string misused_flag(const CLI::App& app, std::span<char* const> words);
 
 }  // namespace inferno::apps

@@ -127,6 +127,37 @@ TEST(Executable, ACommandThatIsMissingIsFollowedByThoseThatThereAre) {
   EXPECT_TRUE(finished.err.ends_with("`inferno bench --help` shows what there is\n")) << finished.err;
 }
 
+TEST(Executable, AFlagBesideItsOppositeIsRefused) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"generate --head-screen --no-head-screen", "--head-screen and --no-head-screen"},
+      {"generate --no-check-tensors --check-tensors", "--check-tensors and --no-check-tensors"},
+      {"generate --no-kv --kv", "--kv and --no-kv"},
+      {"bench generation --kv-cache --no-kv-cache", "--kv-cache and --no-kv-cache"},
+  };
+  for (const auto& [arguments, names] : cases) {
+    const Finished finished = run_program("inferno", arguments);
+    EXPECT_EQ(finished.exit_code, 2) << arguments;
+    EXPECT_EQ(finished.out, "") << arguments;
+    EXPECT_TRUE(finished.err.starts_with(
+        fmt::format("error: {} exclude each other; leave one out\n`inferno ", names)))
+        << finished.err;
+  }
+}
+
+// What "$UNSET" after the = gives is not the folder that there is without it.
+TEST(Executable, AFlagWithNothingAfterTheEqualsSignIsRefused) {
+  for (const char* flag : {"--repack-cache", "--kv", "--no-head-screen", "--json"}) {
+    const Finished finished = run_program("inferno", fmt::format("generate {}= hi 1", flag));
+    EXPECT_EQ(finished.exit_code, 2) << flag;
+    EXPECT_EQ(finished.out, "");
+    EXPECT_TRUE(finished.err.starts_with(
+        fmt::format("error: {}= has no value; give one, or leave the \"=\" out\n`inferno generate ", flag)))
+        << finished.err;
+  }
+  EXPECT_EQ(run_program("inferno", "generate --kv=basic --metrics none hi 1").exit_code, 0);
+  EXPECT_EQ(run_program("inferno", "generate --kv --metrics none -n 1 -- --kv=").exit_code, 0) << "a prompt";
+}
+
 TEST(Executable, EveryUsageErrorEndsWithWhereHelpIs) {
   const std::string demo = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf' ";
   const std::pair<std::string, std::string> cases[] = {
