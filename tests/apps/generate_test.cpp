@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "models/demo/demo_model.h"
+#include "support/bare_model.h"
 #include "support/raw_gguf.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -455,7 +456,7 @@ TEST(GenerateCommand, AVocabularyAloneIsSaidToBeOne) {
   vocabulary.add("a");
   expect_refusal(generate(write_model("vocabulary.gguf", vocabulary.image()) + " a 4"), 1,
                  "vocabulary.gguf: expected a model with weights, found a vocabulary only");
-  expect_refusal(generate(write_model("bare.gguf", RawGguf().header(0, 0).bytes()) + " a 4"), 1,
+  expect_refusal(generate(write_bare_model(scratch_dir("bare")) + " a 4"), 1,
                  "bare.gguf: expected a model with weights, found no tensors");
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "support/bare_model.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
 
@@ -89,6 +90,15 @@ TEST_F(QuantizeCommand, WarnsOfASecondLossAndOfRowsThatDoNotFit) {
       fmt::format("'{}' {} q4_k", shared_data("models/stories260K-f32.gguf").string(), path("n.gguf")));
   EXPECT_EQ(narrow.exit_code, 0);
   EXPECT_TRUE(contains(narrow.err, "are no whole blocks of Q4_K: stored as Q5_0")) << narrow.err;
+}
+
+TEST_F(QuantizeCommand, WarnsOfAFileWithoutTensors) {
+  const std::string bare = write_bare_model(dir_);
+  const Finished finished = quantize(fmt::format("{} {} q8_0", bare, path("out.gguf")));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(
+      finished.err,
+      fmt::format("warning: {} has no tensors (a vocabulary alone?): there is nothing to quantize\n", bare));
 }
 
 TEST_F(QuantizeCommand, RefusesWhatItCannotDo) {
