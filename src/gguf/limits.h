@@ -13,6 +13,8 @@
 
 namespace inferno::gguf {
 
+inline constexpr std::string_view kMagic = "GGUF";  // the first bytes
+
 inline constexpr uint64_t kMaxKeys = uint64_t{1} << 20;
 inline constexpr uint64_t kMaxKeyBytes = 65535;  // specification
 inline constexpr uint64_t kMaxStringBytes = uint64_t{16} << 20;

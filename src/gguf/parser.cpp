@@ -13,7 +13,6 @@
 namespace inferno::gguf {
 namespace {
 
-constexpr std::string_view kMagic = "GGUF";
 // The least that an entry takes in the file: key length, one byte of key, type, one byte of value …
 constexpr uint64_t kMinKeyValueBytes = 8 + 1 + 4 + 1;
 // … and name length, one byte of name, number of dimensions, one dimension, type, offset.

@@ -186,7 +186,7 @@ void Writer::add_tensor(std::string_view name, DType dtype, std::span<const int6
 std::vector<std::byte> Writer::header() const {
   const bool states_alignment = alignment_ != kDefaultAlignment;
   std::vector<std::byte> out;
-  append_bytes(out, std::as_bytes(std::span("GGUF", 4)));
+  append_bytes(out, std::as_bytes(std::span(kMagic)));
   append_number(out, kVersion);
   append_number<uint64_t>(out, tensors_.size());
   append_number<uint64_t>(out, n_keys_ + (states_alignment ? 1 : 0));

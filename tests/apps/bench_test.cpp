@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "bench/report/log.h"
 #include "bench/report/report_json.h"
+#include "support/bare_model.h"
 #include "support/bench_reports.h"
 #include "support/run_program.h"
 #include "support/shared_data.h"
@@ -96,6 +97,24 @@ TEST_F(Bench, CompareRefusesWhatCannotBeCompared) {
   EXPECT_NE(damaged.err.find(path("x.json") + ": expected JSON"), std::string::npos) << damaged.err;
   EXPECT_EQ(run_program("inferno", "bench compare " + a + " " + a + " --gate much").exit_code, 2);
   EXPECT_EQ(run_program("inferno", "bench compare " + a).exit_code, 2);
+}
+
+TEST_F(Bench, AModelGivenAsAReportIsSaidToBeOne) {
+  const std::string model = write_bare_model(scratch_dir("bench_model"));
+  const std::string report_of_it = report("a.json", 1000);
+  for (const std::string& arguments :
+       {"compare " + model + " " + report_of_it, "compare " + report_of_it + " " + model,
+        "report " + model + " -o " + path("page.html"),
+        "report --log " + model + " -o " + path("page.html")}) {
+    const Finished finished = run_program("inferno", "bench " + arguments);
+    EXPECT_EQ(finished.exit_code, 1) << arguments;
+    EXPECT_EQ(finished.err,
+              fmt::format(
+                  "error: {0}: expected what `inferno bench` has written, found a GGUF model; `inferno bench "
+                  "generation --model {0}` writes its report\n",
+                  model));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path("page.html")));
 }
 
 TEST_F(Bench, ReportMakesAPage) {

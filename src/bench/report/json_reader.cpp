@@ -5,6 +5,7 @@
 
 #include "base/mapped_file.h"
 #include "base/text.h"
+#include "gguf/limits.h"
 
 namespace inferno::bench {
 namespace {
@@ -23,10 +24,19 @@ std::string shown(const Json& json) {
 
 Result<std::string> read_text_file(const std::string& path) {
   TRY_ASSIGN(const auto file, MappedFile::open(path));
-  if (const Status size = check_json_size(file->bytes().size()); !size) {
-    return make_error(size.error().code, "{}: {}", escaped(path, path.size()), size.error().message);
+  const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  const std::string shown = escaped(path, path.size());
+  if (text.starts_with(gguf::kMagic)) {
+    return make_error(
+        ErrorCode::kInvalidFile,
+        "{}: expected what `inferno bench` has written, found a GGUF model; `inferno bench generation "
+        "--model {}` writes its report",
+        shown, shown);
   }
-  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  if (const Status size = check_json_size(text.size()); !size) {
+    return make_error(size.error().code, "{}: {}", shown, size.error().message);
+  }
+  return std::string(text);
 }
 
 Status JsonReader::status() const {
