@@ -242,8 +242,12 @@ void warn_of_other_type(const gguf::File& file, const std::string& path) {
 // A word that is no file and is not spelled like one: the name of a model, perhaps.
 Status check_model_name(const std::string& path) {
   if (names_a_model(path) || path.find('/') != std::string::npos) return {};
-  return make_error(ErrorCode::kInvalidArgument, "{}: no such file{}", escaped(path, 4096),
-                    what_models_are(path));
+  if (path == "-") {
+    return make_error(ErrorCode::kInvalidArgument, "-: a model cannot be read from standard input{}",
+                      what_models_are(path));
+  }
+  // As of a missing file that is spelled like one.
+  return make_error(ErrorCode::kIo, "{}: no such file{}", escaped(path, 4096), what_models_are(path));
 }
 
 }  // namespace

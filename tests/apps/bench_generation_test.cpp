@@ -118,12 +118,14 @@ TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {
   refused("--suite fulll", "did you mean full?");
   refused("--config shrt", "did you mean short?");
   refused("--model synthetic:qwen3-0.7b:q8_0", "did you mean qwen3-0.6b?");
-  refused("--model qwen3-0.6", "did you mean synthetic:qwen3-0.6b:q8_0?");
   refused("--model synthetic:qwen3-0.6b:q8_1", "did you mean");
   refused("--trails 3", "did you mean --trials?");
   refused("--suite quick --prompt-tokens 3", "--suite and --config bring their own lengths");
   refused("--dtype bf16 " + kShort, "--dtype bf16: the weights of the demo model are Q8_0");
   if (!backend::create_backend("cuda")) refused("--device cuda", "cuda");
+  const Finished named = run_program("inferno", "bench generation --model qwen3-0.6");
+  EXPECT_EQ(named.exit_code, 1) << "no such file";
+  EXPECT_TRUE(contains(named.err, "did you mean synthetic:qwen3-0.6b:q8_0?")) << named.err;
 }
 
 TEST(BenchGeneration, OnATerminalItShowsWhereItIs) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "base/version.h"
@@ -156,6 +157,33 @@ TEST(Executable, AFlagWithNothingAfterTheEqualsSignIsRefused) {
   }
   EXPECT_EQ(run_program("inferno", "generate --kv=basic --metrics none hi 1").exit_code, 0);
   EXPECT_EQ(run_program("inferno", "generate --kv --metrics none -n 1 -- --kv=").exit_code, 0) << "a prompt";
+}
+
+TEST(Executable, AMissingModelIsALoadErrorOfEveryCommand) {
+  const auto dir = scratch_dir("missing_model");
+  const std::string text = (dir / "text.txt").string();
+  std::ofstream(text) << "a text";
+  for (const std::string model : {"no-such-model", "no-such-model.gguf", "./no-such-model"}) {
+    for (const std::string& command :
+         {"inspect " + model, "tokenize " + model + " hi",
+          "logits " + model + " --prompt-ids 1 -o " + (dir / "x.npy").string(),
+          "perplexity " + model + " " + text, "quantize " + model + " " + (dir / "x.gguf").string() + " q8_0",
+          "bench generation --no-save --model " + model, "bench ladder --model " + model,
+          "bench peers --program true " + model, "bench speculation " + model + " " + text}) {
+      const Finished finished = run_program("inferno", command);
+      EXPECT_EQ(finished.exit_code, 1) << command;
+      EXPECT_TRUE(finished.err.starts_with("error: " + model + ": no such file")) << finished.err;
+    }
+    EXPECT_EQ(run_program("model-generate", model + " hi 1").exit_code, 1) << model;
+  }
+}
+
+TEST(Executable, AModelIsNotReadFromStandardInput) {
+  const Finished finished = run_program("inferno", "inspect -");
+  EXPECT_EQ(finished.exit_code, 2);
+  EXPECT_TRUE(finished.err.starts_with(
+      "error: -: a model cannot be read from standard input; a model is a .gguf file "))
+      << finished.err;
 }
 
 TEST(Executable, EveryUsageErrorEndsWithWhereHelpIs) {
