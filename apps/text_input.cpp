@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "apps/output.h"
@@ -56,8 +57,15 @@ Result<std::string> read_standard_input() {
 
 Result<std::string> read_text(const std::string& path) {
   if (path == "-") return read_standard_input();
-  TRY_ASSIGN(const std::shared_ptr<const MappedFile> file, MappedFile::open(path));
-  const auto bytes = file->bytes();
+  const auto file = MappedFile::open(path);
+  if (!file) {
+    // What <(…) gives, too.
+    std::error_code error;
+    const bool is_pipe = std::filesystem::is_fifo(path, error);
+    return Error{file.error().code,
+                 file.error().message + (is_pipe ? "; - reads the text from standard input" : "")};
+  }
+  const auto bytes = (*file)->bytes();
   if (bytes.size() > kMaxBytes) return too_long(escaped(path, path.size()));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -184,6 +185,23 @@ TEST(Executable, AModelIsNotReadFromStandardInput) {
   EXPECT_TRUE(finished.err.starts_with(
       "error: -: a model cannot be read from standard input; a model is a .gguf file "))
       << finished.err;
+}
+
+TEST(Executable, APipeWhereATextIsMeantIsSentToStandardInput) {
+  const std::string pipe = (scratch_dir("pipe") / "text").string();
+  ASSERT_EQ(std::system(("mkfifo " + pipe).c_str()), 0);
+  for (const std::string command : {"perplexity", "bench speculation", "tokenize --file"}) {
+    const bool is_option = command.ends_with("--file");
+    const std::string demo = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'";
+    const Finished finished =
+        run_program("inferno", is_option ? fmt::format("{} {} {}", command, pipe, demo)
+                                         : fmt::format("{} {} {}", command, demo, pipe));
+    EXPECT_EQ(finished.exit_code, 1) << finished.err;
+    EXPECT_EQ(finished.err,
+              "error: " + pipe +
+                  ": expected a regular file, found a named pipe (FIFO); - reads the text from standard "
+                  "input\n");
+  }
 }
 
 TEST(Executable, EveryUsageErrorEndsWithWhereHelpIs) {
