@@ -116,6 +116,16 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const Optio
   return tokenizer::Tokenizer::from_gguf(file);
 }
 
+Status check_context(const bench::SpeculationOptions& options, const model::Model& model) {
+  const int64_t n = options.prompt_tokens + options.new_tokens;
+  const int64_t context = model.config().context_length;
+  if (n <= context) return {};
+  return make_error(ErrorCode::kInvalidArgument,
+                    "--prompt-tokens {} and -n {}: expected at most {} tokens together, the model's context, "
+                    "found {}; give smaller ones",
+                    options.prompt_tokens, options.new_tokens, context, n);
+}
+
 struct Text {
   std::string name;
   std::vector<int32_t> ids;
@@ -129,7 +139,8 @@ Result<std::vector<Text>> read_texts(const Options& options, const tokenizer::To
     TRY_ASSIGN(std::vector<int32_t> ids, tokenizer.encode(text));
     const std::string name = escaped(std::filesystem::path(path).filename().string(), 40);
     if (const Status enough = bench::check_length(ids, options.replay); !enough)
-      return make_error(enough.error().code, "{}: {}", name, enough.error().message);
+      return make_error(enough.error().code, "{}: {}; give a longer text, or smaller --prompt-tokens and -n",
+                        name, enough.error().message);
     texts.push_back({name, std::move(ids)});
   }
   return texts;
@@ -142,6 +153,7 @@ Result<int> run(Options options) {
   TRY_ASSIGN(const model::LoadedModel loaded,
              load_model(options.model_path, options.model,
                         options.replay.prompt_tokens + options.replay.new_tokens));
+  TRY(check_context(options.replay, *loaded.model));
   TRY_ASSIGN(const auto tokenizer, choose_tokenizer(options, loaded));
   TRY_ASSIGN(const std::vector<Text> texts, read_texts(options, *tokenizer));
   ProgressBar bar;

@@ -223,9 +223,18 @@ TEST_F(Bench, SpeculationHasARowForEachText) {
   EXPECT_NE(run_program("inferno", screened).out.find("head read"), std::string::npos);
   const auto with_screen = parse_json(run_program("inferno", screened + " --json").out).value();
   EXPECT_EQ(with_screen["texts"][1]["head_screen"]["passes"], 32);
-  const Finished too_short = run_program("inferno", arguments + "5000");
+  const Finished too_short = run_program("inferno", arguments + "400");
   EXPECT_EQ(too_short.exit_code, 2);
   EXPECT_NE(too_short.err.find("tale.txt: the text has "), std::string::npos) << too_short.err;
+  EXPECT_NE(too_short.err.find("; give a longer text, or smaller --prompt-tokens and -n\n"),
+            std::string::npos)
+      << too_short.err;
+  const Finished beyond = run_program("inferno", arguments + "449");
+  EXPECT_EQ(beyond.exit_code, 2);
+  EXPECT_TRUE(beyond.err.starts_with(
+      "error: --prompt-tokens 64 and -n 449: expected at most 512 tokens together, the "
+      "model's context, found 513; give smaller ones\n"))
+      << beyond.err;
 }
 
 TEST_F(Bench, HelpShowsUsage) {
