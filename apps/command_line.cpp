@@ -116,7 +116,7 @@ template <class T>
 Option Command::add_flag(const std::string& names, T& value, const std::string& description) {
   return Option(app_->add_flag(names, value, description));
 }
-// CLI11 takes an optional for a counter and sets it to 0.
+// CLI11 takes an optional for a counter and sets it to 0. Of several the last one counts.
 template <>
 Option Command::add_flag(const std::string& names, std::optional<bool>& value,
                          const std::string& description) {

@@ -74,16 +74,13 @@ std::string wrong_number_of_values(const CLI::App& app, const CLI::ParseError& e
                              : fmt::format("{} needs a value", name);
 }
 
-std::string both_given(std::string_view a, std::string_view b) {
-  return fmt::format("{} and {} exclude each other; leave one out", a, b);
-}
-
 // "A excludes B" is how the library has it.
 std::string exclusion(const std::string& message) {
   constexpr std::string_view kVerb = " excludes ";
   const size_t at = message.find(kVerb);
-  return at == std::string::npos ? message
-                                 : both_given(message.substr(0, at), message.substr(at + kVerb.size()));
+  if (at == std::string::npos) return message;
+  return fmt::format("{} and {} exclude each other; leave one out", message.substr(0, at),
+                     message.substr(at + kVerb.size()));
 }
 
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
@@ -103,12 +100,7 @@ std::string misuse(const CLI::Option& flag, std::span<char* const> words) {
     if (std::any_of(words.begin(), end, is_cut))
       return fmt::format("--{}= has no value; give one, or leave the \"=\" out", name);
   }
-  const auto says = [&](const char* value) {
-    return std::find(flag.results().begin(), flag.results().end(), value) != flag.results().end();
-  };
-  const std::vector<std::string>& opposites = flag.get_fnames();
-  if (opposites.empty() || !says("true") || !says("false")) return "";
-  return both_given("--" + flag.get_lnames().front(), "--" + opposites.back());
+  return "";
 }
 
 }  // namespace

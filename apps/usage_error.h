@@ -21,8 +21,8 @@ std::string full_name(const CLI::App& app);
 int report_usage(const CLI::App& app, const CLI::ParseError& error);
 
 // What is wrong with flags on the command line `words` that the library lets pass: "--repack-cache=", which
-// is
-// "--repack-cache" to it, and a flag beside its opposite, of which the last one would count. Or "".
+// is "--repack-cache" to it. Or "". Of a flag and its opposite the last one counts, so that an alias's
+// can be taken back.
 std::string misused_flag(const CLI::App& app, std::span<char* const> words);
 
 }  // namespace inferno::apps

@@ -129,23 +129,6 @@ TEST(Executable, ACommandThatIsMissingIsFollowedByThoseThatThereAre) {
   EXPECT_TRUE(finished.err.ends_with("`inferno bench --help` shows what there is\n")) << finished.err;
 }
 
-TEST(Executable, AFlagBesideItsOppositeIsRefused) {
-  const std::pair<const char*, const char*> cases[] = {
-      {"generate --head-screen --no-head-screen", "--head-screen and --no-head-screen"},
-      {"generate --no-check-tensors --check-tensors", "--check-tensors and --no-check-tensors"},
-      {"generate --no-kv --kv", "--kv and --no-kv"},
-      {"bench generation --kv-cache --no-kv-cache", "--kv-cache and --no-kv-cache"},
-  };
-  for (const auto& [arguments, names] : cases) {
-    const Finished finished = run_program("inferno", arguments);
-    EXPECT_EQ(finished.exit_code, 2) << arguments;
-    EXPECT_EQ(finished.out, "") << arguments;
-    EXPECT_TRUE(finished.err.starts_with(
-        fmt::format("error: {} exclude each other; leave one out\n`inferno ", names)))
-        << finished.err;
-  }
-}
-
 // What "$UNSET" after the = gives is not the folder that there is without it.
 TEST(Executable, AFlagWithNothingAfterTheEqualsSignIsRefused) {
   for (const char* flag : {"--repack-cache", "--kv", "--no-head-screen", "--json"}) {
