@@ -13,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/text.h"
 #include "bench/figures.h"
+#include "bench/places.h"
 #include "bench/report/json_reader.h"
 
 namespace inferno::bench {
@@ -42,8 +43,26 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
-LogEntry::Config config_entry(const ConfigResult& result, const Figures& f) {
+LogEntry::Medians medians(const Figures& f) {
+  LogEntry::Medians m;
+  m.e2e_tps = f.e2e_tps.p50;
+  m.ttft_ms = f.ttft_ms.p50;
+  if (f.decode_tps) m.decode_tps = f.decode_tps->p50;
+  if (f.step_ms) m.step_p50_ms = f.step_ms->p50;
+  if (f.prefill && f.prefill->of_ceiling) m.prefill_pct_of_ceiling = f.prefill->of_ceiling->pct;
+  if (f.decode) m.decode_gb_per_s = f.decode->gb_per_s;
+  if (f.decode && f.decode->of_ceiling) {
+    m.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
+    m.decode_bound = name(f.decode->of_ceiling->bound);
+  }
+  if (f.decode_of_whole_head) m.decode_pct_of_whole_head = f.decode_of_whole_head->pct;
+  if (f.prompt_parts) m.prefill_rest_pct = 100 * f.prompt_parts->rest;
+  return m;
+}
+
+LogEntry::Config config_entry(const ConfigResult& result, const Figures& f, const Setting& setting) {
   LogEntry::Config config;
+  static_cast<LogEntry::Medians&>(config) = medians(f);
   config.key = result.config.key;
   config.prompt_tokens = result.prompt_tokens;
   config.generated_tokens = f.generated_tokens;
@@ -51,44 +70,73 @@ LogEntry::Config config_entry(const ConfigResult& result, const Figures& f) {
   config.asked_new_tokens = result.config.max_new_tokens;
   config.cut = result.cut;
   config.note = result.note;
-  config.e2e_tps = f.e2e_tps.p50;
-  config.ttft_ms = f.ttft_ms.p50;
-  if (f.decode_tps) config.decode_tps = f.decode_tps->p50;
-  if (f.step_ms) config.step_p50_ms = f.step_ms->p50;
-  if (f.prefill && f.prefill->of_ceiling) config.prefill_pct_of_ceiling = f.prefill->of_ceiling->pct;
-  if (f.decode) config.decode_gb_per_s = f.decode->gb_per_s;
-  if (f.decode && f.decode->of_ceiling) {
-    config.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
-    config.decode_bound = name(f.decode->of_ceiling->bound);
+  for (const Place& place : places(result, setting)) {
+    config.places.push_back({medians(place.figures), place.line_trip.count(),
+                             static_cast<int64_t>(place.n_trials), place.figures.limits.read_gb_per_s});
   }
-  if (f.decode_of_whole_head) config.decode_pct_of_whole_head = f.decode_of_whole_head->pct;
-  if (f.prompt_parts) config.prefill_rest_pct = 100 * f.prompt_parts->rest;
   return config;
 }
 
+void add_medians(Json& json, const LogEntry::Medians& m) {
+  json["e2e_tps"] = m.e2e_tps;
+  json["ttft_ms"] = m.ttft_ms;
+  json["decode_tps"] = or_null(m.decode_tps);
+  json["step_p50_ms"] = or_null(m.step_p50_ms);
+  json["prefill_pct_of_ceiling"] = or_null(m.prefill_pct_of_ceiling);
+  json["decode_pct_of_ceiling"] = or_null(m.decode_pct_of_ceiling);
+  json["decode_pct_of_whole_head"] = or_null(m.decode_pct_of_whole_head);
+  json["decode_gb_per_s"] = or_null(m.decode_gb_per_s);
+  json["decode_bound"] = m.decode_bound;
+  json["prefill_rest_pct"] = or_null(m.prefill_rest_pct);
+}
+
+Json place_json(const LogEntry::Place& place) {
+  Json json = {{"line_trip_ns", place.line_trip_ns},
+               {"trials", place.trials},
+               {"read_gb_per_s", or_null(place.read_gb_per_s)}};
+  add_medians(json, place);
+  return json;
+}
+
 Json config_json(const LogEntry::Config& config) {
-  return {{"key", config.key},
-          {"prompt_tokens", config.prompt_tokens},
-          {"generated_tokens", config.generated_tokens},
-          {"asked_prompt_tokens", config.asked_prompt_tokens},
-          {"asked_new_tokens", config.asked_new_tokens},
-          {"cut", config.cut},
-          {"note", config.note.empty() ? Json(nullptr) : Json(config.note)},
-          {"e2e_tps", config.e2e_tps},
-          {"ttft_ms", config.ttft_ms},
-          {"decode_tps", or_null(config.decode_tps)},
-          {"step_p50_ms", or_null(config.step_p50_ms)},
-          {"prefill_pct_of_ceiling", or_null(config.prefill_pct_of_ceiling)},
-          {"decode_pct_of_ceiling", or_null(config.decode_pct_of_ceiling)},
-          {"decode_pct_of_whole_head", or_null(config.decode_pct_of_whole_head)},
-          {"decode_gb_per_s", or_null(config.decode_gb_per_s)},
-          {"decode_bound", config.decode_bound},
-          {"prefill_rest_pct", or_null(config.prefill_rest_pct)}};
+  Json json = {{"key", config.key},
+               {"prompt_tokens", config.prompt_tokens},
+               {"generated_tokens", config.generated_tokens},
+               {"asked_prompt_tokens", config.asked_prompt_tokens},
+               {"asked_new_tokens", config.asked_new_tokens},
+               {"cut", config.cut},
+               {"note", config.note.empty() ? Json(nullptr) : Json(config.note)}};
+  add_medians(json, config);
+  json["places"] = Json::array();
+  for (const LogEntry::Place& place : config.places) json["places"].push_back(place_json(place));
+  return json;
+}
+
+LogEntry::Medians read_medians(JsonReader& json) {
+  LogEntry::Medians m;
+  m.e2e_tps = json.number("e2e_tps");
+  m.ttft_ms = json.number("ttft_ms");
+  m.decode_tps = json.optional_number("decode_tps");
+  m.step_p50_ms = json.optional_number("step_p50_ms");
+  m.prefill_pct_of_ceiling = json.optional_number("prefill_pct_of_ceiling");
+  m.decode_pct_of_ceiling = json.optional_number("decode_pct_of_ceiling");
+  m.decode_pct_of_whole_head = json.optional_number("decode_pct_of_whole_head");  // older lines lack it
+  m.decode_gb_per_s = json.optional_number("decode_gb_per_s");
+  m.decode_bound = json.optional_text("decode_bound").value_or("");
+  m.prefill_rest_pct = json.optional_number("prefill_rest_pct");  // likewise
+  return m;
+}
+
+LogEntry::Place read_place(JsonReader& json) {
+  constexpr uint64_t kMost = uint64_t{1} << 40;
+  return {read_medians(json), static_cast<int64_t>(json.whole("line_trip_ns", kMost)),
+          static_cast<int64_t>(json.whole("trials", kMost)), json.optional_number("read_gb_per_s")};
 }
 
 LogEntry::Config read_config(JsonReader& json) {
   constexpr uint64_t kMaxTokens = uint64_t{1} << 40;
   LogEntry::Config config;
+  static_cast<LogEntry::Medians&>(config) = read_medians(json);
   config.key = json.text("key");
   config.prompt_tokens = static_cast<int64_t>(json.whole("prompt_tokens", kMaxTokens));
   config.generated_tokens = static_cast<int64_t>(json.whole("generated_tokens", kMaxTokens));
@@ -96,16 +144,9 @@ LogEntry::Config read_config(JsonReader& json) {
   config.asked_new_tokens = static_cast<int64_t>(json.whole("asked_new_tokens", kMaxTokens));
   config.cut = json.flag("cut");
   config.note = json.optional_text("note").value_or("");
-  config.e2e_tps = json.number("e2e_tps");
-  config.ttft_ms = json.number("ttft_ms");
-  config.decode_tps = json.optional_number("decode_tps");
-  config.step_p50_ms = json.optional_number("step_p50_ms");
-  config.prefill_pct_of_ceiling = json.optional_number("prefill_pct_of_ceiling");
-  config.decode_pct_of_ceiling = json.optional_number("decode_pct_of_ceiling");
-  config.decode_pct_of_whole_head = json.optional_number("decode_pct_of_whole_head");  // older lines lack it
-  config.decode_gb_per_s = json.optional_number("decode_gb_per_s");
-  config.decode_bound = json.optional_text("decode_bound").value_or("");
-  config.prefill_rest_pct = json.optional_number("prefill_rest_pct");  // likewise
+  if (json.has("places")) {  // older lines lack it
+    for (JsonReader& place : json.objects("places")) config.places.push_back(read_place(place));
+  }
   return config;
 }
 
@@ -154,7 +195,7 @@ LogEntry log_entry(const Report& report) {
                  .threads = s.device.threads,
                  .configs = {}};
   for (const ConfigResult& result : report.results) {
-    if (const auto f = figures(result, s)) entry.configs.push_back(config_entry(result, *f));
+    if (const auto f = figures(result, s)) entry.configs.push_back(config_entry(result, *f, s));
   }
   return entry;
 }

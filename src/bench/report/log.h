@@ -13,12 +13,7 @@ namespace inferno::bench {
 
 // What of a run outlives its report: medians.
 struct LogEntry {
-  struct Config {
-    std::string key;
-    int64_t prompt_tokens = 0, generated_tokens = 0;  // as run
-    int64_t asked_prompt_tokens = 0, asked_new_tokens = 0;
-    bool cut = false;
-    std::string note;  // why it was cut
+  struct Medians {
     double e2e_tps = 0, ttft_ms = 0;
     std::optional<double> decode_tps;  // step to step, without the first token
     std::optional<double> step_p50_ms;
@@ -27,6 +22,20 @@ struct LogEntry {
     std::string decode_bound;                        // "memory", "arithmetic" or empty
     // Of the time of a prompt, what neither products with weights nor attention took, in %.
     std::optional<double> prefill_rest_pct;
+  };
+  // Of the trials where the host had the processors so far apart: places.h.
+  struct Place : Medians {
+    int64_t line_trip_ns = 0;
+    int64_t trials = 0;
+    std::optional<double> read_gb_per_s;
+  };
+  struct Config : Medians {
+    std::string key;
+    int64_t prompt_tokens = 0, generated_tokens = 0;  // as run
+    int64_t asked_prompt_tokens = 0, asked_new_tokens = 0;
+    bool cut = false;
+    std::string note;           // why it was cut
+    std::vector<Place> places;  // empty unless there were several
   };
   std::string timestamp;  // UTC, ISO 8601: sorts as text
   std::string git_revision, engine_version;

@@ -58,6 +58,26 @@ TEST(BenchLog, HoldsWhatIsLeftOfAPromptBesideMatricesAndAttention) {
   EXPECT_FALSE(old->configs[0].prefill_rest_pct);
 }
 
+TEST(BenchLog, HoldsTheFiguresOfEachPlaceWhereTheHostHadTheProcessors) {
+  bench::Report report = make_report();
+  report.results[0] = make_result_of_two_places("short");
+  const std::string line = bench::to_json_line(bench::log_entry(report));
+  const auto read = bench::log_entry_from_json(line).value();
+  ASSERT_EQ(read.configs[0].places.size(), 2u);
+  EXPECT_TRUE(read.configs[1].places.empty());
+  const bench::LogEntry::Place& far = read.configs[0].places[1];
+  EXPECT_EQ(far.line_trip_ns, 320);
+  EXPECT_EQ(far.trials, 1);
+  EXPECT_EQ(far.read_gb_per_s, 2.0);
+  EXPECT_DOUBLE_EQ(*read.configs[0].places[0].decode_pct_of_ceiling, 2 * *far.decode_pct_of_ceiling);
+  EXPECT_EQ(bench::to_json_line(read), line);
+  // A line from before they were told apart.
+  std::string old = line;
+  for (size_t at = 0; (at = old.find("\"places\"", at)) != std::string::npos;)
+    old.replace(at, 8, "\"others\"");
+  EXPECT_TRUE(bench::log_entry_from_json(old).value().configs[0].places.empty());
+}
+
 TEST(BenchLog, ACutRowIsLoggedAsOneAndChartedApart) {
   bench::Report cut = make_report();
   cut.results = {make_result("short", {microseconds(1000)})};
