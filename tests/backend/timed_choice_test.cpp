@@ -22,7 +22,8 @@ class TimedChoiceTest : public testing::TestWithParam<int> {
   const TimedChoice::Plan plan_ = {"tested", GetParam(),
                                    GetParam() == 2   ? 32
                                    : GetParam() == 3 ? 36
-                                                     : 48,
+                                   : GetParam() == 4 ? 48
+                                                     : 120,
                                    500};
 };
 
@@ -122,7 +123,7 @@ TEST_P(TimedChoiceTest, TriesAgainSoonThenAfterTwiceAsLongEachTime) {
   pause(500, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, TimedChoiceTest, testing::Values(2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Ways, TimedChoiceTest, testing::Values(2, 3, 4, 5));
 
 }  // namespace
 }  // namespace inferno::backend

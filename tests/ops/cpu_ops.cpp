@@ -227,6 +227,7 @@ void expect_same_in_pipelines(const CpuKernels& cpu, const kernels::AttentionPar
   size_t n = 0;
   for (size_t begin = 0; begin < alike.size(); begin += n) {
     n = std::min(n + 1, alike.size() - begin);
+    alike[begin].fetched_streams = static_cast<int>(begin % 3);
     if (begin + n < alike.size()) alike[begin + n - 1].next = &alike[begin + n];
     cpu.attention_pipeline(&alike[begin], static_cast<int64_t>(n));
   }

@@ -43,15 +43,14 @@ void CpuAttention::run(const AttentionArgs& a) {
   const bool reads_tiles = kernels_.f16_in_tiles && a.kv.dtype == DType::kF16;
   const bool is_few_rows = is_decoding_ && a.q.shape[1] / a.kv.n_kv_heads <= kernels_.fetched_query_rows;
   const bool is_trial = is_few_rows && !reads_tiles && bytes_read_ >= kUncachedBytes;
-  const int way = is_trial ? way_.way() : 0;
-  const int streams = way == kPipeline ? 0 : kFetchedStreams[static_cast<size_t>(way)];
+  const Way way = kWays[static_cast<size_t>(is_trial ? way_.way() : 0)];
   const auto start = std::chrono::steady_clock::now();
   if (parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim)) {
-    run_in_chunks(all, streams);
-  } else if (way == kPipeline) {
-    run_pipelines(all);
+    run_in_chunks(all, way.is_pipeline ? 0 : way.fetched_streams);
+  } else if (way.is_pipeline) {
+    run_pipelines(all, way.fetched_streams);
   } else {
-    run_parts(all, streams);
+    run_parts(all, way.fetched_streams);
   }
   if (is_trial) way_.took(std::chrono::steady_clock::now() - start, bytes_read_);
 }
@@ -89,7 +88,7 @@ void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
 
 // A thread's turns are neighbours: of one sequence, the heads of which it is likely to have made keys and
 // values.
-void CpuAttention::run_pipelines(const AttentionParams& all) {
+void CpuAttention::run_pipelines(const AttentionParams& all, int fetched_streams) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
   const int64_t n_turns = this->n_turns(true);
   const int64_t n_threads = team_.n_threads();
@@ -104,6 +103,7 @@ void CpuAttention::run_pipelines(const AttentionParams& all) {
     for (int64_t begin = begin_of(i); begin < end; begin += kPipelineParts) {
       const int64_t n = std::min(end - begin, kPipelineParts);
       for (int64_t part = 0; part < n; ++part) own[static_cast<size_t>(part)] = part_at(begin + part);
+      own.front().fetched_streams = fetched_streams;
       kernels::AttentionPart next;
       if (begin + n < end_of_thread) {
         next = part_at(begin + n);

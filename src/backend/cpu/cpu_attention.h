@@ -47,7 +47,7 @@ class CpuAttention {
   Chunk chunk_of(int64_t turn);
   int64_t n_turns(bool is_pipeline) const;
   void run_parts(const kernels::AttentionParams& all, int fetched_streams);
-  void run_pipelines(const kernels::AttentionParams& all);
+  void run_pipelines(const kernels::AttentionParams& all, int fetched_streams);
   void run_in_chunks(const kernels::AttentionParams& all, int fetched_streams);
 
   const CpuKernels& kernels_;
@@ -59,11 +59,17 @@ class CpuAttention {
   bool is_decoding_ = false;  // a query of each sequence
   // How keys and values of few query rows are read: what is fastest is a matter of the processor
   // (docs/decisions/001).
-  static constexpr std::array kFetchedStreams = {0, 2, 4};
-  static constexpr int kPipeline = kFetchedStreams.size();  // CpuKernels::attention_pipeline
+  struct Way {
+    int fetched_streams;
+    bool is_pipeline;  // CpuKernels::attention_pipeline
+  };
+  static constexpr std::array kWays = {Way{0, false}, Way{2, false}, Way{4, false}, Way{2, true},
+                                       Way{0, true}};
+  static constexpr int kWaysWithoutPipeline = 3;
   static TimedChoice::Plan plan_of(const CpuKernels& kernels) {
     const bool has_pipeline = kernels.attention_pipeline != nullptr;
-    return {"way of reading keys and values", kPipeline + (has_pipeline ? 1 : 0), has_pipeline ? 48 : 36,
+    return {"way of reading keys and values",
+            has_pipeline ? static_cast<int>(kWays.size()) : kWaysWithoutPipeline, has_pipeline ? 120 : 36,
             8192, 128};
   }
   TimedChoice way_;

@@ -10,13 +10,13 @@ namespace inferno::backend {
 
 class TimedChoice {
  public:
-  static constexpr int kMostWays = 4;
+  static constexpr int kMostWays = 5;
   static constexpr int kMostTries = 192;
   struct Plan {
     const char* what;  // is chosen, for the log
-    int ways;          // 2 to 4
+    int ways;          // 2 to 5
     int tries;    // of a trial, as many of each way: with 2 ways a power of two from 4 on, with 3 a multiple
-                  // of 9, with 4 of 12, or of 48 where turns come round; up to kMostTries
+                  // of 9, with 4 of 12, or of 48 where turns come round, with 5 of 60; up to kMostTries
     int between;  // turns from the end of a trial to the next
     // Turns from the first trial to the second; then twice as many each time, up to `between`, so that a
     // trial that was disturbed is soon made up for. 0: `between` from the first one on.
@@ -36,10 +36,11 @@ class TimedChoice {
  private:
   // Of turns that come round every second or fourth time, as the loops of a layer do, each goes every way as
   // often: two ways by the Thue-Morse sequence, three in turn, a step further each time (so those that come
-  // round every third or sixth time do, too), four in turn, a step further after each twelve.
+  // round every third or sixth time do, too), four in turn, a step further after each twelve, five in turn.
   int way_to_try() const {
     if (plan_.ways == 2) return __builtin_parity(static_cast<unsigned>(turn_));
-    return plan_.ways == 3 ? (turn_ + turn_ / 3) % 3 : (turn_ + turn_ / 12) % 4;
+    if (plan_.ways == 3) return (turn_ + turn_ / 3) % 3;
+    return plan_.ways == 4 ? (turn_ + turn_ / 12) % 4 : turn_ % 5;
   }
 
   Plan plan_;

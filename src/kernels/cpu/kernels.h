@@ -39,8 +39,8 @@ struct CpuKernels {
   void (*attention)(const AttentionPart& p);
   // The same of parts, one at least, of the same `all`, one after the other: those of few rows as a pipeline,
   // in which the values of one chunk are read beside the keys of what comes next. Of the parts' `next` the
-  // last one's counts alone, and fetched_streams nowhere. Null where an ISA has none; not for a cache in
-  // tiles of matrices.
+  // last one's counts alone, and the first one's fetched_streams. Null where an ISA has none; not for a cache
+  // in tiles of matrices.
   void (*attention_pipeline)(const AttentionPart* parts, int64_t n_parts);
   int64_t query_rows;          // of a part: the most, and how many are the fastest
   int64_t fetched_query_rows;  // the most of a part for which AttentionPart::fetched_streams means something

@@ -174,7 +174,7 @@ struct AttentionPart {
   // What this thread is likely to do next, or nullptr: what it begins with may be fetched meanwhile.
   const AttentionPart* next = nullptr;
   // In how many streams side by side keys and values of few rows are fetched ahead; 0: what comes is left to
-  // the processor to foresee.
+  // the processor to foresee. A pipeline, which has two, fetches in any number.
   int fetched_streams = 0;
 };
 

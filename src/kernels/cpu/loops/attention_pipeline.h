@@ -1,7 +1,7 @@
 // Attention of parts of few query rows, one after the other, as a pipeline: the values of a chunk are added
 // up while the keys of what comes next are scored. So memory is read as two streams, both asked for a tile
-// ahead, and the sums of scores, each of which waits for the one before, have the sums of values beside them.
-// Every output has the bits that attention.h gives it.
+// ahead or left to the processor to foresee, and the sums of scores, each of which waits for the one before,
+// have the sums of values beside them. Every output has the bits that attention.h gives it.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class AttentionPipeline {
         n_parts_(n_parts),
         n_known_(parts[n_parts - 1].next == nullptr ? n_parts : n_parts + 1),
         head_dim_(parts[0].all.kv.head_dim),
+        asks_ahead_(parts[0].fetched_streams != 0),
         scale_(V::set(parts[0].all.scale)) {}
 
   void run() {
@@ -156,7 +157,7 @@ class AttentionPipeline {
       if constexpr (!kScores) n_steps = values.n();
       ahead.values = values_ahead.part < n_known_ ? values_at(values_ahead) : first;
     }
-    ahead.pace = Cache::row_bytes(head_dim_) / n_pieces;
+    if (asks_ahead_) ahead.pace = Cache::row_bytes(head_dim_) / n_pieces;
     for (int64_t piece = 0; piece < n_pieces; ++piece) {
       float* sums = sums_ + piece * kVectors * V::kLanes;
       F y[kRows][kVectors];
@@ -250,6 +251,7 @@ class AttentionPipeline {
   int64_t n_known_;  // parts: those, and the one that the thread does next
   int64_t n_found_ = 0;
   int64_t head_dim_;
+  bool asks_ahead_;
   F scale_;
   alignas(64) float scores_[kChunks][kRows * kAttentionChunk];  // weights, once a chunk is weighed
   alignas(64) float sums_[kRows * kMostDims];                   // of the chunk's values
