@@ -115,8 +115,11 @@ std::string with_dtype(const Options& options) {
 // Of any other model it says what is expected.
 Status check_dtype(const Options& options, const gguf::File& file) {
   const auto spec = model::parse_synthetic(options.model);
-  const std::string_view actual = spec ? model::type_name(*spec) : name(bench::main_weight_type(file));
-  if (options.dtype.empty() || equals_ignoring_case(options.dtype, actual)) return {};
+  const std::string_view most = spec ? name(spec->dtype) : name(bench::main_weight_type(file));
+  const std::string_view actual = spec ? model::type_name(*spec) : most;  // of a mix either will do
+  if (options.dtype.empty() || equals_ignoring_case(options.dtype, actual) ||
+      equals_ignoring_case(options.dtype, most))
+    return {};
   return make_error(ErrorCode::kInvalidArgument, "--dtype {}: the weights of {} are {}", options.dtype,
                     options.model.empty() ? "the demo model" : escaped(options.model, 4096), actual);
 }
@@ -262,6 +265,7 @@ Run setup_bench_generation(Command command) {
   command
       .add_option("--dtype", options->dtype,
                   "Weights of synthetic:NAME (default: q8_0); of another model, what is expected")
+      .check(not_empty())
       .value_name("TYPE");
   command.add_option("--device", options->device, "cpu or cuda; --backend says it more finely")
       .check(one_of({"cpu", "cuda"}))

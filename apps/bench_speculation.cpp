@@ -119,11 +119,13 @@ Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const Optio
 Status check_context(const bench::SpeculationOptions& options, const model::Model& model) {
   const int64_t n = options.prompt_tokens + options.new_tokens;
   const int64_t context = model.config().context_length;
-  if (n <= context) return {};
-  return make_error(ErrorCode::kInvalidArgument,
-                    "--prompt-tokens {} and -n {}: expected at most {} tokens together, the model's context, "
-                    "found {}; give smaller ones",
-                    options.prompt_tokens, options.new_tokens, context, n);
+  if (options.new_tokens <= engine::room_after_prompt(model, static_cast<size_t>(options.prompt_tokens)))
+    return {};
+  return make_error(
+      ErrorCode::kInvalidArgument,
+      "--prompt-tokens {} and -n {}: expected at most {} tokens together, one more than the model's "
+      "context, found {}; give smaller ones",
+      options.prompt_tokens, options.new_tokens, context + 1, n);
 }
 
 struct Text {

@@ -193,11 +193,12 @@ std::optional<int> Program::read(int argc, char** argv) {
     write_stdout(std::string(success.what()) + "\n");
     return finish_stdout();
   } catch (const CLI::ParseError& error) {
-    return report_usage(*app_, error);
+    const std::string cut = cut_option(*app_, {argv, static_cast<size_t>(argc)});
+    return cut.empty() ? report_usage(*app_, error) : report_usage(*app_, CLI::ValidationError(cut));
   }
   point_to_help(full_name(*app_));
-  const std::string misuse = misused_flag(*app_, {argv, static_cast<size_t>(argc)});
-  if (!misuse.empty()) return fail({ErrorCode::kInvalidArgument, misuse});
+  const std::string cut = cut_option(*app_, {argv, static_cast<size_t>(argc)});
+  if (!cut.empty()) return fail({ErrorCode::kInvalidArgument, cut});
   return std::nullopt;
 }
 

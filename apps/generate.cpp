@@ -46,6 +46,7 @@ struct Arguments {
   std::string model_path;  // empty: the demo model
   std::string prompt = kDefaultPrompt;
   int64_t max_new_tokens = 256;
+  bool has_count = false;  // that is, max_new_tokens was asked for
 };
 
 // `first` is the first of the arguments if the demo model runs, else "".
@@ -87,6 +88,7 @@ Result<Arguments> understand(const Options& options) {
   if (next != end && options.prompt_ids.empty()) result.prompt = *next++;
   if (next != end) {
     TRY_ASSIGN(result.max_new_tokens, parse_count(*next++, first));
+    result.has_count = true;
     if (options.max_new_tokens.value_or(result.max_new_tokens) != result.max_new_tokens) {
       return make_error(ErrorCode::kInvalidArgument,
                         "N is {} and -n is {}, but both are the tokens to generate; leave one out",
@@ -109,7 +111,10 @@ Result<Arguments> understand(const Options& options) {
     warn(fmt::format("the text on standard input is not read: as PROMPT, - reads it; the prompt is {}",
                      quote(kDefaultPrompt)));
   }
-  if (options.max_new_tokens) result.max_new_tokens = *options.max_new_tokens;
+  if (options.max_new_tokens) {
+    result.max_new_tokens = *options.max_new_tokens;
+    result.has_count = true;
+  }
   if (result.prompt == "-") {
     TRY_ASSIGN(result.prompt, read_piped_text());
   }
@@ -276,7 +281,7 @@ Result<int> run(Options options) {
   backend::Backend& backend = loaded.model->backend();
   backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::decode"));
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
-  warn_of_small_context(loaded, request);
+  if (arguments.has_count) warn_of_small_context(loaded, request);
 
   metrics::Metrics metrics;
   metrics::ServingMetrics serving;

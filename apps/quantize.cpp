@@ -111,6 +111,16 @@ std::vector<std::string> type_lines(const quantize::Report& report) {
   return table.lines();
 }
 
+// nullptr of a file without tensors.
+const quantize::QuantizedTensor* head_of(const quantize::Report& report) {
+  std::vector<quantize::WeightShape> weights;
+  for (const quantize::QuantizedTensor& tensor : report.tensors)
+    weights.push_back({tensor.name, static_cast<int>(tensor.shape.size())});
+  const auto head =
+      std::ranges::find(report.tensors, quantize::head_of(weights), &quantize::QuantizedTensor::name);
+  return head == report.tensors.end() ? nullptr : &*head;
+}
+
 std::string text_report(const Arguments& arguments, const quantize::FileType& file_type,
                         const quantize::Report& report, double seconds) {
   std::string text;
@@ -121,8 +131,8 @@ std::string text_report(const Arguments& arguments, const quantize::FileType& fi
   };
   if (arguments.verbose) add_table(tensor_lines(report));
   add_table(type_lines(report));
-  const std::string head =
-      arguments.head.empty() ? "" : fmt::format(" with the head in {}", name(*file_type.head));
+  const quantize::QuantizedTensor* own = arguments.head.empty() ? nullptr : head_of(report);
+  const std::string head = own == nullptr ? "" : fmt::format(" with the head in {}", name(own->to));
   return text + fmt::format("{}: {}{}, {} instead of {}, in {:.1f} s\n", for_terminal(arguments.output),
                             file_type.name, head, human_bytes(report.bytes_after),
                             human_bytes(report.bytes_before), seconds);
@@ -134,6 +144,7 @@ std::string json_report(const Arguments& arguments, const quantize::FileType& fi
   Json json = {{"input", arguments.input},
                {"output", arguments.output},
                {"type", file_type.name},
+               {"head", file_type.head ? Json(name(*file_type.head)) : Json(nullptr)},
                {"bytes_before", report.bytes_before},
                {"bytes_after", report.bytes_after},
                {"bits_per_weight", total.bits_per_weight()},
@@ -231,6 +242,7 @@ Run setup_quantize(Command command) {
                   "A format of its own for the LM head: output.weight or, where there is none, "
                   "token_embd.weight")
       .check(offered(typed_names(Names::kFormats)))
+      .check(not_empty())
       .value_name("TYPE");
   command
       .add_option("--threads", arguments->threads,

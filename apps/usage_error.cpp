@@ -92,17 +92,6 @@ std::string sentence(const CLI::App& app, const std::string& command, const CLI:
   return error.what();
 }
 
-// "" or what is wrong with how this flag was given.
-std::string misuse(const CLI::Option& flag, std::span<char* const> words) {
-  for (const std::string& name : flag.get_lnames()) {
-    const auto is_cut = [&](std::string_view word) { return word == "--" + name + "="; };
-    const auto end = std::find(words.begin(), words.end(), std::string_view("--"));
-    if (std::any_of(words.begin(), end, is_cut))
-      return fmt::format("--{}= has no value; give one, or leave the \"=\" out", name);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string full_name(const CLI::App& app) {
@@ -144,12 +133,23 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   return code;
 }
 
-std::string misused_flag(const CLI::App& app, std::span<char* const> words) {
+std::string cut_option(const CLI::App& app, std::span<char* const> words) {
   std::string command;
-  for (const CLI::Option* option : innermost(app, command).get_options()) {
-    const bool is_flag = option->get_expected_max() == 0;
-    if (!is_flag || option->count() == 0) continue;
-    if (std::string complaint = misuse(*option, words); !complaint.empty()) return complaint;
+  const CLI::App& target = innermost(app, command);
+  const auto takes_a_value = [](const CLI::Option* option) { return option->get_expected_max() > 0; };
+  for (size_t i = 1; i < words.size() && words[i] != std::string_view("--"); ++i) {
+    const std::string word = words[i];
+    if (!word.starts_with('-')) continue;
+    const CLI::Option* option = target.get_option_no_throw(word);
+    if (option != nullptr && takes_a_value(option)) {
+      ++i;  // which is the value, whatever it looks like
+    } else if (word.ends_with('=') && word.size() > 1) {
+      const std::string name = word.substr(0, word.size() - 1);
+      option = target.get_option_no_throw(name);
+      if (option == nullptr) continue;
+      return fmt::format("{} has no value; give one{}", word,
+                         takes_a_value(option) ? "" : ", or leave the \"=\" out");
+    }
   }
   return "";
 }

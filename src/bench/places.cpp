@@ -26,14 +26,14 @@ std::vector<Place> places(const ConfigResult& result, const Setting& setting) {
   std::ranges::stable_sort(trials, {}, line_trip);
   std::vector<Place> places;
   for (auto begin = trials.begin(); begin != trials.end();) {
-    const auto end = std::adjacent_find(begin, trials.end(), [](const Trial& near, const Trial& far) {
-      return is_further(line_trip(far), line_trip(near));
+    const auto end = std::find_if(begin, trials.end(), [&](const Trial& trial) {
+      return is_further(line_trip(trial), line_trip(*begin));
     });
     ConfigResult here = result;
-    here.trials.assign(begin, end == trials.end() ? end : end + 1);
+    here.trials.assign(begin, end);
     const size_t n = here.trials.size();
     places.push_back({line_trip(here.trials[n / 2]), n, *figures(here, setting)});
-    begin += static_cast<std::ptrdiff_t>(n);
+    begin = end;
   }
   if (places.size() < 2) places.clear();
   return places;

@@ -106,14 +106,6 @@ bool is_matrix(const WeightShape& weight) {
          weight.name.find("ffn_gate_inp") == std::string_view::npos;
 }
 
-// The name of what gives the logits.
-std::string_view head_of(std::span<const WeightShape> weights) {
-  static constexpr std::string_view kOwn = "output.weight", kTied = "token_embd.weight";
-  const bool has_own = std::any_of(weights.begin(), weights.end(),
-                                   [](const WeightShape& weight) { return weight.name == kOwn; });
-  return has_own ? kOwn : kTied;
-}
-
 DType matrix_type(const FileType& file_type, std::string_view name, std::string_view head,
                   uint64_t n_layers) {
   if (name == head) return file_type.head.value_or(file_type.dtype);
@@ -176,6 +168,13 @@ Result<DType> parse_format(std::string_view what, std::string_view name) {
 
 bool is_mix(const FileType& file_type) {
   return file_type.name != name(file_type.dtype);
+}
+
+std::string_view head_of(std::span<const WeightShape> weights) {
+  static constexpr std::string_view kOwn = "output.weight", kTied = "token_embd.weight";
+  const bool has_own = std::any_of(weights.begin(), weights.end(),
+                                   [](const WeightShape& weight) { return weight.name == kOwn; });
+  return has_own ? kOwn : kTied;
 }
 
 std::vector<DType> tensor_types(std::span<const WeightShape> weights, const FileType& file_type) {

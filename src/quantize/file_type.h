@@ -55,6 +55,8 @@ struct WeightShape {
   std::string_view name;
   int n_dims;
 };
+// The name of the head among all weights of a model.
+std::string_view head_of(std::span<const WeightShape> weights);
 // What each of all weights of a model is to be stored as, before storage_type().
 std::vector<DType> tensor_types(std::span<const WeightShape> weights, const FileType& file_type);
 // The same for the tensors of `file`; integers and the like as they are.

@@ -111,7 +111,7 @@ TEST_F(Bench, AModelGivenAsAReportIsSaidToBeOne) {
     EXPECT_EQ(finished.err,
               fmt::format(
                   "error: {0}: expected what `inferno bench` has written, found a GGUF model; `inferno bench "
-                  "generation --model {0}` writes its report\n",
+                  "generation --model` writes its report\n",
                   model));
   }
   EXPECT_FALSE(std::filesystem::exists(path("page.html")));
@@ -229,11 +229,11 @@ TEST_F(Bench, SpeculationHasARowForEachText) {
   EXPECT_NE(too_short.err.find("; give a longer text, or smaller --prompt-tokens and -n\n"),
             std::string::npos)
       << too_short.err;
-  const Finished beyond = run_program("inferno", arguments + "449");
+  const Finished beyond = run_program("inferno", arguments + "450");
   EXPECT_EQ(beyond.exit_code, 2);
   EXPECT_TRUE(beyond.err.starts_with(
-      "error: --prompt-tokens 64 and -n 449: expected at most 512 tokens together, the "
-      "model's context, found 513; give smaller ones\n"))
+      "error: --prompt-tokens 64 and -n 450: expected at most 513 tokens together, one "
+      "more than the model's context, found 514; give smaller ones\n"))
       << beyond.err;
 }
 

@@ -139,11 +139,19 @@ TEST(Executable, AFlagWithNothingAfterTheEqualsSignIsRefused) {
         fmt::format("error: {}= has no value; give one, or leave the \"=\" out\n`inferno generate ", flag)))
         << finished.err;
   }
+  for (const char* option : {"--stop", "--metrics", "--seed", "-n"}) {
+    const Finished finished = run_program("inferno", fmt::format("generate {}= hi 1", option));
+    EXPECT_EQ(finished.exit_code, 2) << option;
+    EXPECT_TRUE(
+        finished.err.starts_with(fmt::format("error: {}= has no value; give one\n`inferno gen", option)))
+        << finished.err;
+  }
+  EXPECT_EQ(run_program("inferno", "generate --metrics none -n 1 --stop --kv= hi").exit_code, 0) << "a value";
   EXPECT_EQ(run_program("inferno", "generate --kv=basic --metrics none hi 1").exit_code, 0);
   EXPECT_EQ(run_program("inferno", "generate --kv --metrics none -n 1 -- --kv=").exit_code, 0) << "a prompt";
 }
 
-TEST(Executable, AMissingModelIsALoadErrorOfEveryCommand) {
+TEST(Executable, AMissingModelIsALoadErrorWhereNoPromptCanBeMeant) {
   const auto dir = scratch_dir("missing_model");
   const std::string text = (dir / "text.txt").string();
   std::ofstream(text) << "a text";

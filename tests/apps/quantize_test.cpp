@@ -68,6 +68,10 @@ TEST_F(QuantizeCommand, TheHeadMayHaveAFormatOfItsOwn) {
   EXPECT_EQ(finished.exit_code, 0) << finished.err;
   EXPECT_EQ(finished.err, "");
   EXPECT_TRUE(contains(finished.out, path("q4.gguf") + ": Q4_0 with the head in Q6_K, ")) << finished.out;
+  const Json json =
+      parse_json(quantize(fmt::format("{} {} q4_0 --head q6_k --json", f32(), path("q4.gguf"))).out).value();
+  EXPECT_EQ(json.at("head"), "Q6_K");
+  EXPECT_EQ(quantize(f32() + " " + path("x.gguf") + " q4_0 --head ''").exit_code, 2);
   const std::string inspected = run_program("inferno", "inspect " + path("q4.gguf")).out;
   EXPECT_TRUE(contains(inspected, "Q4_0")) << inspected;
   EXPECT_TRUE(contains(inspected, "Q6_K")) << inspected;
@@ -90,6 +94,10 @@ TEST_F(QuantizeCommand, WarnsOfASecondLossAndOfRowsThatDoNotFit) {
       fmt::format("'{}' {} q4_k", shared_data("models/stories260K-f32.gguf").string(), path("n.gguf")));
   EXPECT_EQ(narrow.exit_code, 0);
   EXPECT_TRUE(contains(narrow.err, "are no whole blocks of Q4_K: stored as Q5_0")) << narrow.err;
+  // What is stored is said, not what was asked for.
+  const Finished head = quantize(fmt::format(
+      "{} {} q4_0 --head q6_k", shared_data("models/stories260K-f32.gguf").string(), path("head.gguf")));
+  EXPECT_TRUE(contains(head.out, path("head.gguf") + ": Q4_0 with the head in Q8_0, ")) << head.out;
 }
 
 TEST_F(QuantizeCommand, WarnsOfAFileWithoutTensors) {

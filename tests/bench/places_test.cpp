@@ -55,6 +55,8 @@ TEST(Places, AreNoneWhereAllTrialsWereInOne) {
   EXPECT_TRUE(bench::places(make_result("short", {microseconds(1000)}), setting).empty());
   EXPECT_TRUE(bench::places(result_of({{60, 70}, {65, 66}, {90, 95}}), setting).empty());
   EXPECT_TRUE(bench::places(result_of({{60, 60}, {60, 320}}), setting).empty());
+  // Little by little is far as well.
+  EXPECT_EQ(bench::places(result_of({{60, 60}, {85, 85}, {120, 120}}), setting).size(), 2u);
 }
 
 }  // namespace

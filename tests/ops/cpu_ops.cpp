@@ -218,16 +218,16 @@ void for_parts(const kernels::AttentionParams& p, int64_t most_rows, const Fn& f
 
 // Parts of so many rows, in lists of one, then two, then more.
 void expect_same_in_pipelines(const CpuKernels& cpu, const kernels::AttentionParams& p, int64_t most_rows,
-                              const std::vector<float>& alone) {
+                              int fetched_streams, const std::vector<float>& alone) {
   std::fill_n(p.y, alone.size(), -1.0f);
   std::vector<kernels::AttentionPart> alike;
-  for_parts(p, most_rows, [&](const kernels::AttentionPart& part) {
+  for_parts(p, most_rows, [&](kernels::AttentionPart part) {
+    part.fetched_streams = fetched_streams;
     part.row_end - part.row_begin == most_rows ? alike.push_back(part) : cpu.attention(part);
   });
   size_t n = 0;
   for (size_t begin = 0; begin < alike.size(); begin += n) {
     n = std::min(n + 1, alike.size() - begin);
-    alike[begin].fetched_streams = static_cast<int>(begin % 3);
     if (begin + n < alike.size()) alike[begin + n - 1].next = &alike[begin + n];
     cpu.attention_pipeline(&alike[begin], static_cast<int64_t>(n));
   }
@@ -251,7 +251,10 @@ void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
   }
   EXPECT_TRUE(same_bits(alone, std::vector<float>(p.y, p.y + n_outputs))) << "other bits when fetching ahead";
   if (cpu.attention_pipeline == nullptr || (cpu.f16_in_tiles && p.kv.dtype == DType::kF16)) return;
-  for (int64_t most_rows = 1; most_rows <= 5; ++most_rows) expect_same_in_pipelines(cpu, p, most_rows, alone);
+  for (int64_t most_rows = 1; most_rows <= 5; ++most_rows) {
+    for (const int fetched_streams : {0, 2})
+      expect_same_in_pipelines(cpu, p, most_rows, fetched_streams, alone);
+  }
 }
 
 // The last chunk first, and chunks that no row sees too.

@@ -46,7 +46,7 @@ void CpuAttention::run(const AttentionArgs& a) {
   const Way way = kWays[static_cast<size_t>(is_trial ? way_.way() : 0)];
   const auto start = std::chrono::steady_clock::now();
   if (parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim)) {
-    run_in_chunks(all, way.is_pipeline ? 0 : way.fetched_streams);
+    run_in_chunks(all, way.fetched_streams);
   } else if (way.is_pipeline) {
     run_pipelines(all, way.fetched_streams);
   } else {

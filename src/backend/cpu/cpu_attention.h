@@ -65,7 +65,8 @@ class CpuAttention {
   };
   static constexpr std::array kWays = {Way{0, false}, Way{2, false}, Way{4, false}, Way{2, true},
                                        Way{0, true}};
-  static constexpr int kWaysWithoutPipeline = 3;
+  static constexpr int kWaysWithoutPipeline = 3;  // those that come first
+  static_assert(!kWays[kWaysWithoutPipeline - 1].is_pipeline && kWays[kWaysWithoutPipeline].is_pipeline);
   static TimedChoice::Plan plan_of(const CpuKernels& kernels) {
     const bool has_pipeline = kernels.attention_pipeline != nullptr;
     return {"way of reading keys and values",

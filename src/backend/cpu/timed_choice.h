@@ -36,7 +36,8 @@ class TimedChoice {
  private:
   // Of turns that come round every second or fourth time, as the loops of a layer do, each goes every way as
   // often: two ways by the Thue-Morse sequence, three in turn, a step further each time (so those that come
-  // round every third or sixth time do, too), four in turn, a step further after each twelve, five in turn.
+  // round every third or sixth time do, too), four in turn, a step further after each twelve, five in turn
+  // (but those that come round every fifth time, of which each goes one way).
   int way_to_try() const {
     if (plan_.ways == 2) return __builtin_parity(static_cast<unsigned>(turn_));
     if (plan_.ways == 3) return (turn_ + turn_ / 3) % 3;

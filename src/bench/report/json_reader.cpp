@@ -30,8 +30,8 @@ Result<std::string> read_text_file(const std::string& path) {
     return make_error(
         ErrorCode::kInvalidFile,
         "{}: expected what `inferno bench` has written, found a GGUF model; `inferno bench generation "
-        "--model {}` writes its report",
-        shown, shown);
+        "--model` writes its report",
+        shown);
   }
   if (const Status size = check_json_size(text.size()); !size) {
     return make_error(size.error().code, "{}: {}", shown, size.error().message);

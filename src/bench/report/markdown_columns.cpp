@@ -55,6 +55,16 @@ Cell cell_ms(std::string title, std::function<std::optional<double>(const Figure
           }};
 }
 
+std::string in_brackets(const std::optional<double>& pct) {
+  return pct ? fmt::format(" ({})", fixed(*pct, 1)) : std::string();
+}
+
+std::string ceiling_cell(const std::optional<OfCeiling>& of) {
+  if (!of) return "—";
+  return fmt::format("{}{} {}{}", fixed(of->pct, 1), in_brackets(of->pct_of_typical), name(of->bound),
+                     of->partial ? "*" : "");
+}
+
 std::string config_table(std::span<const Config> configs, std::span<const Column> columns,
                          const std::vector<Cell>& cells, HasRow has_row) {
   std::vector<MarkdownTable::Column> header = {{"Config", MarkdownTable::Align::kLeft}};

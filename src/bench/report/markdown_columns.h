@@ -34,6 +34,11 @@ struct Cell {
 Cell cell(std::string title, std::function<std::optional<double>(const Figures&)> value, int digits);
 Cell cell_ms(std::string title, std::function<std::optional<double>(const Figures&)> value);
 
+// "84.0 (88.1) memory"; an asterisk where the other ceiling was not measured; "—" without.
+std::string ceiling_cell(const std::optional<OfCeiling>& of);
+// " (88.1)" or nothing.
+std::string in_brackets(const std::optional<double>& pct);
+
 using HasRow = bool (*)(std::string_view key);
 // Each cell of each column, in the rows that `has_row` keeps.
 std::string config_table(std::span<const Config> configs, std::span<const Column> columns,

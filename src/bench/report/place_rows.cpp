@@ -1,6 +1,7 @@
 #include "bench/report/place_rows.h"
 
 #include "bench/places.h"
+#include "bench/report/markdown_columns.h"
 #include "bench/report/markdown_table.h"
 
 namespace inferno::bench {
@@ -43,16 +44,6 @@ std::vector<std::vector<std::string>> place_rows(const Report& report) {
     for (const Place& place : places(result, report.setting)) rows.push_back(row(result.config.key, place));
   }
   return rows;
-}
-
-std::string in_brackets(const std::optional<double>& pct) {
-  return pct ? fmt::format(" ({})", fixed(*pct, 1)) : std::string();
-}
-
-std::string ceiling_cell(const std::optional<OfCeiling>& of) {
-  if (!of) return "—";
-  return fmt::format("{}{} {}{}", fixed(of->pct, 1), in_brackets(of->pct_of_typical), name(of->bound),
-                     of->partial ? "*" : "");
 }
 
 }  // namespace inferno::bench

@@ -304,6 +304,7 @@ void attention_pipeline(const AttentionPart* parts, int64_t n_parts) {
   }
   for (int64_t i = 0; !is_done && i < n_parts; ++i) {
     AttentionPart part = parts[i];
+    part.fetched_streams = parts[0].fetched_streams;
     if (i + 1 < n_parts) part.next = &parts[i + 1];
     attention_part<V>(part);
   }
