@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "bench/places.h"
 #include "bench/report/markdown_table.h"
 
 namespace inferno::bench {
@@ -138,6 +139,20 @@ void warn_of_settings(const Setting& a, const Setting& b, std::vector<std::strin
   warn("the caches hold different types", a.kv_type, b.kv_type);
 }
 
+// Trials of either report that ran on what are two machines.
+void warn_of_places(const ConfigResult& a, const ConfigResult& b, const Setting& setting,
+                    std::vector<std::string>& warnings) {
+  ConfigResult both = a;
+  both.trials.insert(both.trials.end(), b.trials.begin(), b.trials.end());
+  const std::vector<Place> found = places(both, setting);
+  if (found.empty()) return;
+  warnings.push_back(
+      fmt::format("{}: the host moved the processors between trials (a cache line's trip from one to another "
+                  "took {} to {} "
+                  "ns), which alone makes medians differ; measure both again, in turn",
+                  escaped(a.config.key), found.front().line_trip.count(), found.back().line_trip.count()));
+}
+
 const ConfigResult* find(const Report& report, const std::string& key) {
   const auto found = std::find_if(report.results.begin(), report.results.end(),
                                   [&](const ConfigResult& result) { return result.config.key == key; });
@@ -201,7 +216,10 @@ Result<Comparison> compare(const Report& a, const Report& b) {
   warn_of_settings(a.setting, b.setting, comparison.warnings);
   for (const ConfigResult& result : a.results) {
     const ConfigResult* other = find(b, result.config.key);
-    if (other != nullptr) TRY(check_config(result, *other));
+    if (other != nullptr) {
+      TRY(check_config(result, *other));
+      warn_of_places(result, *other, a.setting, comparison.warnings);
+    }
     add_config(result, other, comparison);
   }
   for (const ConfigResult& result : b.results) {

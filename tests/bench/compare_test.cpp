@@ -182,6 +182,23 @@ TEST(Compare, WarnsOfOtherMachinesAndOfWhatOnlyOneHas) {
   EXPECT_TRUE(bench::compare(make_report(), make_report())->warnings.empty());
 }
 
+TEST(Compare, WarnsOfTrialsWithTheProcessorsInSeveralPlaces) {
+  // Each report of one place, and yet two.
+  const auto report_at = [](int trip) {
+    bench::Report report = make_report();
+    for (bench::Trial& trial : report.results[0].trials)
+      trial.line_trips = {std::chrono::nanoseconds(trip), std::chrono::nanoseconds(trip)};
+    return report;
+  };
+  EXPECT_TRUE(bench::compare(report_at(60), report_at(62))->warnings.empty());
+  const auto comparison = bench::compare(report_at(60), report_at(320)).value();
+  ASSERT_EQ(comparison.warnings.size(), 1u);
+  EXPECT_TRUE(
+      comparison.warnings[0].starts_with("short: the host moved the processors between trials (a cache "
+                                         "line's trip from one to another took 60 to 320 ns)"))
+      << comparison.warnings[0];
+}
+
 TEST(Compare, WhatTheSecondReportDidNotMeasureIsMissing) {
   bench::Report b = make_report();
   b.results[1].trials.clear();
