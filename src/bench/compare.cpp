@@ -145,7 +145,7 @@ void warn_of_places(const ConfigResult& a, const ConfigResult& b, const Setting&
   ConfigResult both = a;
   both.trials.insert(both.trials.end(), b.trials.begin(), b.trials.end());
   const std::vector<Place> found = places(both, setting);
-  if (found.empty()) return;
+  if (found.size() < 2) return;
   warnings.push_back(
       fmt::format("{}: the host moved the processors between trials (a cache line's trip from one to another "
                   "took {} to {} "

@@ -35,7 +35,6 @@ std::vector<Place> places(const ConfigResult& result, const Setting& setting) {
     places.push_back({line_trip(here.trials[n / 2]), n, *figures(here, setting)});
     begin = end;
   }
-  if (places.size() < 2) places.clear();
   return places;
 }
 

@@ -23,7 +23,7 @@ struct Place {
   Figures figures;  // of its trials alone
 };
 // The places of a row's trials, of those of one length and those that stayed in one; the nearest processors
-// first. Empty unless there are at least two.
+// first. Empty where nobody looked.
 std::vector<Place> places(const ConfigResult& result, const Setting& setting);
 
 }  // namespace inferno::bench

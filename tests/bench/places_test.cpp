@@ -49,12 +49,15 @@ TEST(Places, TrialsDuringWhichTheProcessorsWereMovedAreInNone) {
   EXPECT_EQ(places[0].n_trials + places[1].n_trials, 2u);
 }
 
-TEST(Places, AreNoneWhereAllTrialsWereInOne) {
+TEST(Places, AreOneWhereNobodyWasMovedAndNoneWhereNobodyLooked) {
   const bench::Setting setting = make_setting();
   EXPECT_TRUE(bench::places(make_result("short", {}), setting).empty());
   EXPECT_TRUE(bench::places(make_result("short", {microseconds(1000)}), setting).empty());
-  EXPECT_TRUE(bench::places(result_of({{60, 70}, {65, 66}, {90, 95}}), setting).empty());
-  EXPECT_TRUE(bench::places(result_of({{60, 60}, {60, 320}}), setting).empty());
+  EXPECT_EQ(bench::places(result_of({{60, 70}, {65, 66}, {90, 95}}), setting).size(), 1u);
+  const auto one = bench::places(result_of({{60, 60}, {60, 320}}), setting);
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].n_trials, 1u);
+  EXPECT_TRUE(bench::places(result_of({{60, 320}}), setting).empty());
   // Little by little is far as well.
   EXPECT_EQ(bench::places(result_of({{60, 60}, {85, 85}, {120, 120}}), setting).size(), 2u);
 }

@@ -35,7 +35,7 @@ struct LogEntry {
     int64_t asked_prompt_tokens = 0, asked_new_tokens = 0;
     bool cut = false;
     std::string note;           // why it was cut
-    std::vector<Place> places;  // empty unless there were several
+    std::vector<Place> places;  // empty where nobody looked
   };
   std::string timestamp;  // UTC, ISO 8601: sorts as text
   std::string git_revision, engine_version;

@@ -41,7 +41,9 @@ std::string place_caption() {
 std::vector<std::vector<std::string>> place_rows(const Report& report) {
   std::vector<std::vector<std::string>> rows;
   for (const ConfigResult& result : report.results) {
-    for (const Place& place : places(result, report.setting)) rows.push_back(row(result.config.key, place));
+    const std::vector<Place> found = places(result, report.setting);
+    if (found.size() < 2) continue;  // the other tables are of that place
+    for (const Place& place : found) rows.push_back(row(result.config.key, place));
   }
   return rows;
 }

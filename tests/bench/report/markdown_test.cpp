@@ -138,6 +138,10 @@ TEST(Markdown, TellsTrialsByWhereTheHostHadTheProcessors) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   EXPECT_EQ(bench::markdown({&report, 1}).find(heading), std::string::npos);
   report.results[1] = make_result_of_two_places("medium");
+  bench::Report near = report;
+  near.results[1].trials.pop_back();  // the one that is far
+  EXPECT_EQ(bench::markdown({&near, 1}).find(heading), std::string::npos)
+      << "one place has no table of its own";
   const std::string table = table_below(bench::markdown({&report, 1}), heading);
   EXPECT_TRUE(table.starts_with("| Config | trip ns | trials | memory GB/s | prefill tok/s |")) << table;
   EXPECT_NE(table.find("| medium |      60 |      2 |         1.0 |       25600.0 |     25.4 memory |"),
