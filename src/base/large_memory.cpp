@@ -90,15 +90,19 @@ struct LargeMemory::Mapping {
 };
 
 // At least `bytes`, from a huge page's border on.
-Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t bytes) const {
+Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::map(size_t bytes) {
   const size_t size = round_up(bytes, kHugePage) + kHugePage;
   void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) {
     return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
                       std::generic_category().message(errno));
   }
-  auto mapping = std::make_shared<Mapping>(at, size);
-  if (nodes_.size() > 1) interleave(at, size, nodes_);
+  return std::make_shared<Mapping>(at, size);
+}
+
+Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::make_mapping(size_t bytes) const {
+  TRY_ASSIGN(auto mapping, map(bytes));
+  if (nodes_.size() > 1) interleave(mapping->mapped, mapping->mapped_bytes, nodes_);
   return mapping;
 }
 
@@ -177,6 +181,14 @@ Result<LargeMemory::Piece> LargeMemory::make_piece(size_t bytes, size_t alignmen
 Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team) {
   TRY_ASSIGN(const Piece piece, make_piece(bytes, kAlignment, SmallPages::kMade, team));
   return std::shared_ptr<void>(piece.mapping, piece.begin());
+}
+
+Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes) {
+  TRY_ASSIGN(const auto mapping, map(bytes));
+  if (!is_interleaved(mapping->begin)) {
+    for (size_t at = 0; at < bytes; at += kHugePage) mover_.add_unwritten(mapping, mapping->begin + at);
+  }
+  return std::shared_ptr<void>(mapping, mapping->begin);
 }
 
 // From a page's border to one: nobody else touches pages that are being filled.

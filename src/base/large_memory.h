@@ -35,6 +35,12 @@ class LargeMemory {
   // them, where the system can (page_filler.h). Until that is finished nothing else is allocated.
   Result<Filling> alloc_to_fill(size_t bytes, ThreadTeam& team);
 
+  // Zero, from a small page's border on, for what is written bit by bit and maybe never whole, as caches are:
+  // pages are made when they are first written, where the thread that does so puts them, and moved into huge
+  // ones once half of the room is written; written() lets that be found out.
+  Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
+  void written() { mover_.look(); }
+
   // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
   bool settle(std::chrono::milliseconds most) { return mover_.hurry(most); }
 
@@ -53,6 +59,7 @@ class LargeMemory {
   };
   enum class SmallPages { kMade, kLeft };
 
+  static Result<std::shared_ptr<Mapping>> map(size_t bytes);
   Result<std::shared_ptr<Mapping>> make_mapping(size_t bytes) const;
   Result<Piece> make_piece(size_t bytes, size_t alignment, SmallPages small, ThreadTeam& team);
   void make_pages(const std::shared_ptr<Mapping>& mapping, size_t first, size_t last, SmallPages small,

@@ -2,10 +2,14 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <exception>
 #include <fstream>
+#include <iterator>
 #include <new>
 #include <string>
 #include <system_error>
@@ -42,6 +46,17 @@ int move_page(void* at) {
   return ::madvise(at, PageMover::kHugePage, MADV_COLLAPSE) == 0 ? 0 : errno;
 }
 
+// Whether at least half of its small pages are there.
+bool is_written(void* at) {
+  static const auto kSmallPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  std::array<unsigned char, PageMover::kHugePage / 4096> is_there = {};
+  const size_t n_pages = PageMover::kHugePage / kSmallPage;
+  if (n_pages > is_there.size() || ::mincore(at, PageMover::kHugePage, is_there.data()) != 0) return false;
+  const auto n =
+      std::count_if(is_there.begin(), is_there.end(), [](unsigned char c) { return (c & 1) != 0; });
+  return 2 * static_cast<size_t>(n) >= n_pages;
+}
+
 }  // namespace
 
 PageMover::PageMover(Pace pace) : pace_(pace) {
@@ -64,25 +79,73 @@ void PageMover::add(std::weak_ptr<const void> owner, void* page) {
   try {
     begin_ = std::chrono::steady_clock::now() + pace_.patience;
     pages_.push_back({std::move(owner), page, false});
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
-    if (pages_.size() == 1) changed_.notify_all();
   } catch (const std::exception&) {
-    if (!thread_.joinable()) give_up();
+    return;
   }
+  start();
+  if (pages_.size() == 1) changed_.notify_all();
+}
+
+void PageMover::add_unwritten(std::weak_ptr<const void> owner, void* page) {
+  const std::lock_guard lock(mutex_);
+  if (is_useless_) return;
+  try {
+    unwritten_.push_back({std::move(owner), page, false});
+  } catch (const std::exception&) {
+  }
+}
+
+void PageMover::look() {
+  const std::lock_guard lock(mutex_);
+  if (unwritten_.empty() || is_looking_) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_look_) return;
+  next_look_ = now + pace_.patience;
+  is_looking_ = true;
+  start();
+  changed_.notify_all();
+}
+
+void PageMover::start() try {
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+} catch (const std::exception&) {
+  give_up();
+}
+
+void PageMover::find_written(std::unique_lock<std::mutex>& lock) {
+  std::deque<Page> looked_at = std::exchange(unwritten_, {});
+  lock.unlock();
+  std::deque<Page> written, unwritten;
+  for (Page& page : looked_at) {
+    if (const auto owner = page.owner.lock())
+      (is_written(page.at) ? written : unwritten).push_back(std::move(page));
+  }
+  lock.lock();
+  std::move(written.begin(), written.end(), std::back_inserter(pages_));
+  std::move(unwritten.begin(), unwritten.end(), std::back_inserter(unwritten_));
+  is_looking_ = false;
+  changed_.notify_all();
 }
 
 bool PageMover::hurry(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
   ++n_hurrying_;
+  if (!unwritten_.empty() && !is_useless_) {
+    is_looking_ = true;
+    start();
+  }
   changed_.notify_all();
-  const bool is_done = changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_moving_; });
+  const bool is_done =
+      changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_moving_ && !is_looking_; });
   --n_hurrying_;
   return is_done;
 }
 
 void PageMover::give_up() {
   is_useless_ = true;
+  is_looking_ = false;
   pages_.clear();
+  unwritten_.clear();
   changed_.notify_all();
 }
 
@@ -121,6 +184,10 @@ void PageMover::run() try {
     return;
   }
   while (!stopping_) {
+    if (is_looking_) {
+      find_written(lock);
+      continue;
+    }
     if (pages_.empty()) {
       changed_.wait(lock);
       continue;
@@ -147,7 +214,8 @@ void PageMover::run() try {
       lock.lock();
     }
     changed_.notify_all();
-    changed_.wait_for(lock, took * pace_.rest, [this] { return stopping_ || n_hurrying_ != 0; });
+    changed_.wait_for(lock, took * pace_.rest,
+                      [this] { return stopping_ || n_hurrying_ != 0 || is_looking_; });
   }
 } catch (const std::exception&) {  // no memory to go on with: pages stay small
   const std::lock_guard lock(mutex_);

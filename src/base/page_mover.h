@@ -39,12 +39,19 @@ class PageMover {
 
   // A huge page's room, from its border on, for as long as its owner lives. From any thread.
   void add(std::weak_ptr<const void> owner, void* page);
+  // The same for a room that is not written yet: it is moved once at least half of it is, so that nothing is
+  // made of what nobody uses. look() finds out.
+  void add_unwritten(std::weak_ptr<const void> owner, void* page);
+
+  // Looks which of them have been written meanwhile; on the mover's thread, at most once in its patience.
+  // Cheap: for whoever has just written some.
+  void look();
 
   // Moves what is left at once and waits for it, up to so long; then goes on at its pace. Returns whether
   // nothing is left.
   bool hurry(std::chrono::milliseconds most);
 
-  // Pages that lie in one piece by now, and those that are not dealt with yet.
+  // Pages that lie in one piece by now, and those that are not dealt with yet but for what is not written.
   size_t n_moved() const;
   size_t n_left() const;
 
@@ -56,8 +63,11 @@ class PageMover {
   };
 
   void run();
+  // mutex_ is held:
+  void start();
+  void find_written(std::unique_lock<std::mutex>& lock);
   void settle(Page page, int error);
-  void give_up();  // mutex_ is held
+  void give_up();
 
   Pace pace_;
   bool has_cpus_ = false;
@@ -65,7 +75,10 @@ class PageMover {
   mutable std::mutex mutex_;  // guards all below but the thread
   std::condition_variable changed_;
   std::deque<Page> pages_;
-  std::chrono::steady_clock::time_point begin_;  // not before
+  std::deque<Page> unwritten_;                       // when last looked at
+  std::chrono::steady_clock::time_point begin_;      // not before
+  std::chrono::steady_clock::time_point next_look_;  // likewise
+  bool is_looking_ = false;                          // or is to
   size_t n_moved_ = 0;
   int n_hurrying_ = 0;       // calls of hurry()
   bool is_moving_ = false;   // a page that is not among pages_

@@ -1,13 +1,21 @@
 #include "kv/basic_kv_cache.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <numeric>
+#include <utility>
 
 #include "base/check.h"
 #include "base/checked_math.h"
 #include "base/text.h"
 
 namespace inferno::kv {
+namespace {
+
+// Of a layer's keys, and of its values: what any backend's loads may ask for.
+constexpr size_t kAlignment = 256;
+
+}  // namespace
 
 Status check_type(const Config& config) {
   CHECK(std::find(kTypes.begin(), kTypes.end(), config.dtype) != kTypes.end(), "KV type {}",
@@ -55,24 +63,27 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
   auto cache = std::unique_ptr<BasicKvCache>(new BasicKvCache);
   cache->config_ = config;
   cache->block_size_ = static_cast<int64_t>(block_size);
-  for (const LayerShape& layer : config.layers) {
+  // One piece of memory, since huge pages are larger than what a layer has of a short context.
+  const auto bytes_of = [&](const LayerShape& layer) {
     const size_t bytes = row_bytes(config.dtype, static_cast<size_t>(layer.n_kv_heads * layer.head_dim)) *
                          static_cast<size_t>(*positions);
-    // A limit that available_memory() does not see, such as ulimit -v, or a fragmented device.
-    const auto alloc = [&]() -> Result<Buffer> {
-      Result<Buffer> buffer = backend.alloc(bytes);
-      if (buffer) return buffer;
-      return make_error(buffer.error().code,
-                        "KV cache: {} x {} positions x {} bytes ({}) need {}: {}; ask for a shorter context",
-                        config.max_seqs, config.max_positions, per_position, name(config.dtype),
-                        human_bytes(*total), buffer.error().message);
-    };
-    TRY_ASSIGN(Buffer k, alloc());
-    TRY_ASSIGN(Buffer v, alloc());
-    cache->layers_.push_back(
-        {k.data(), v.data(), config.dtype, cache->block_size_, layer.n_kv_heads, layer.head_dim});
-    cache->buffers_.push_back(std::move(k));
-    cache->buffers_.push_back(std::move(v));
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  size_t bytes = 0;
+  for (const LayerShape& layer : config.layers) bytes += 2 * bytes_of(layer);
+  Result<Buffer> memory = backend.alloc(bytes);
+  if (!memory) {  // a limit that available_memory() does not see, such as ulimit -v, or a fragmented device
+    return make_error(memory.error().code,
+                      "KV cache: {} x {} positions x {} bytes ({}) need {}: {}; ask for a shorter context",
+                      config.max_seqs, config.max_positions, per_position, name(config.dtype),
+                      human_bytes(*total), memory.error().message);
+  }
+  cache->memory_ = std::move(*memory);
+  auto* at = static_cast<std::byte*>(cache->memory_.data());
+  for (const LayerShape& layer : config.layers) {
+    std::byte* const k = std::exchange(at, at + bytes_of(layer));
+    std::byte* const v = std::exchange(at, at + bytes_of(layer));
+    cache->layers_.push_back({k, v, config.dtype, cache->block_size_, layer.n_kv_heads, layer.head_dim});
   }
   cache->block_ids_.resize(static_cast<size_t>(config.max_seqs));
   std::iota(cache->block_ids_.begin(), cache->block_ids_.end(), 0);

@@ -25,8 +25,8 @@ class BasicKvCache final : public KvCache {
  private:
   BasicKvCache() = default;
   Config config_;
-  int64_t block_size_ = 0;       // max_positions, rounded up to what the backend's layout takes
-  std::vector<Buffer> buffers_;  // K and V of each layer
+  int64_t block_size_ = 0;  // max_positions, rounded up to what the backend's layout takes
+  Buffer memory_;           // K and V of each layer, one after the other
   std::vector<kernels::KvLayerView> layers_;
   std::vector<int32_t> block_ids_;  // sequence s owns block s
 };

@@ -8,12 +8,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <vector>
 
 #include "support/huge_pages.h"
 
 namespace inferno {
 namespace {
+
+size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t all = 0, resident = 0;
+  statm >> all >> resident;
+  return resident * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
 
 TEST(LargeMemory, PiecesAreAlignedZeroAndApart) {
   ThreadTeam team(2);
@@ -49,6 +57,25 @@ TEST(LargeMemory, APieceOutlivesWhatItCameFrom) {
   }
   std::memset(piece.get(), 7, 100);
   EXPECT_EQ(static_cast<unsigned char*>(piece.get())[99], 7);
+}
+
+TEST(LargeMemory, WhatIsNotWrittenIsNotMade) {
+  LargeMemory memory;
+  constexpr size_t kBytes = size_t{256} << 20;
+  const size_t before = resident_bytes();
+  auto piece = memory.alloc_unwritten(kBytes);
+  ASSERT_TRUE(piece.ok()) << piece.error().message;
+  auto* const data = static_cast<unsigned char*>(piece->get());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % 4096, 0u);
+  data[0] = data[kBytes - 1] = 1;
+  memory.written();
+  EXPECT_TRUE(memory.settle(std::chrono::minutes(1)));
+  EXPECT_LT(resident_bytes(), before + kBytes / 4);
+  std::memset(data, 2, kBytes / 2);
+  memory.settle(std::chrono::minutes(1));
+  EXPECT_EQ(data[kBytes / 2 - 1], 2);
+  EXPECT_EQ(data[kBytes / 2], 0);
+  EXPECT_EQ(data[kBytes - 1], 1);
 }
 
 // On machines with one node, too.

@@ -35,6 +35,8 @@ constexpr int64_t kGroupsPerTurn = 8;
 // Rows of activations in a block of them: as many positions as a tile of keys has, to whose lines all threads
 // with a block in it write, or half as many where there are few rows for each thread.
 constexpr int64_t kBlockRows = 16;
+// Buffers from this size on are worth huge pages: keys and values, which decoding reads as it reads weights.
+constexpr size_t kLargeBytes = size_t{8} << 20;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.
 struct Part {
@@ -57,6 +59,13 @@ class CpuBackend final : public HostBackend {
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
+  // As HostBackend does, and what is large from memory that is moved into huge pages.
+  Result<Buffer> alloc(size_t bytes) override {
+    if (bytes < kLargeBytes) return HostBackend::alloc(bytes);
+    TRY_ASSIGN(std::shared_ptr<void> data, memory_.alloc_unwritten(bytes));
+    void* const begin = data.get();
+    return Buffer(begin, bytes, [owner = std::move(data)](void*) {});
+  }
   bool copies_weights() const override { return true; }
   bool settle(std::chrono::milliseconds most) override { return memory_.settle(most); }
   void run_on_host(int64_t n, const std::function<void(int64_t)>& fn) override {
@@ -84,7 +93,10 @@ class CpuBackend final : public HostBackend {
     reserve(host_batch.n_tokens);
     return host_batch;
   }
-  Status do_end_forward() override { return std::exchange(status_, {}); }
+  Status do_end_forward() override {
+    memory_.written();
+    return std::exchange(status_, {});
+  }
 
   void do_embed(const EmbedArgs& a) override {
     const int64_t dim = a.y.cols();
@@ -470,7 +482,7 @@ class CpuBackend final : public HostBackend {
   ScreenedHeads screened_heads_;
   CpuKernels kernels_;
   ThreadTeam team_;
-  LargeMemory memory_;  // of weights
+  LargeMemory memory_;  // of weights, keys and values
   WeightPacker packer_{team_, memory_};
   CpuAttention attention_{kernels_, team_, *this};
   MatrixProducts products_{team_, *this};
