@@ -52,13 +52,16 @@ void interleave(void* at, size_t bytes, const std::vector<unsigned>& nodes) {
   ::syscall(SYS_mbind, at, bytes, MPOL_INTERLEAVE, mask.data(), mask.size() * kBits + 1, 0);
 }
 
-// By us or by numactl: page by page over several nodes. A huge page would be on one of them, the same again
-// and again.
+// By us or, for all that the process has, by numactl: page by page over several nodes. A huge page would be
+// on one of them, the same again and again.
 bool is_interleaved(void* at) {
   constexpr int kWeightedInterleave = 6;  // Linux 6.9; headers may be older
-  int mode = MPOL_DEFAULT;
-  if (::syscall(SYS_get_mempolicy, &mode, nullptr, 0, at, MPOL_F_ADDR) != 0) return false;
-  return mode == MPOL_INTERLEAVE || mode == kWeightedInterleave;
+  const auto is_so = [](void* of, unsigned long flags) {
+    int mode = MPOL_DEFAULT;
+    if (::syscall(SYS_get_mempolicy, &mode, nullptr, 0, of, flags) != 0) return false;
+    return mode == MPOL_INTERLEAVE || mode == kWeightedInterleave;
+  };
+  return is_so(at, MPOL_F_ADDR) || is_so(nullptr, 0);
 }
 
 }  // namespace
@@ -185,7 +188,8 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
 
 Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes) {
   TRY_ASSIGN(const auto mapping, map(bytes));
-  if (!is_interleaved(mapping->begin)) {
+  // A huge page has one node, and the threads that share what is in it may have several.
+  if (nodes_.size() < 2 && !is_interleaved(mapping->begin)) {
     for (size_t at = 0; at < bytes; at += kHugePage) mover_.add_unwritten(mapping, mapping->begin + at);
   }
   return std::shared_ptr<void>(mapping, mapping->begin);

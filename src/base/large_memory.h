@@ -35,9 +35,10 @@ class LargeMemory {
   // them, where the system can (page_filler.h). Until that is finished nothing else is allocated.
   Result<Filling> alloc_to_fill(size_t bytes, ThreadTeam& team);
 
-  // Zero, from a small page's border on, for what is written bit by bit and maybe never whole, as caches are:
-  // pages are made when they are first written, where the thread that does so puts them, and moved into huge
-  // ones once half of the room is written; written() lets that be found out.
+  // Zero, from a huge page's border on, for what is written bit by bit and maybe never whole, as caches are:
+  // pages are made when they are first touched, of the kind and where the system says, and moved into a huge
+  // one once those of half its room are there; written() lets that be found out. With several nodes they stay
+  // where they are.
   Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
   void written() { mover_.look(); }
 

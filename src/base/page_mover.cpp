@@ -92,16 +92,18 @@ void PageMover::add_unwritten(std::weak_ptr<const void> owner, void* page) {
   try {
     unwritten_.push_back({std::move(owner), page, false});
   } catch (const std::exception&) {
+    return;
   }
+  next_look_ = std::chrono::steady_clock::now() + pace_.patience;
 }
 
 void PageMover::look() {
   const std::lock_guard lock(mutex_);
-  if (unwritten_.empty() || is_looking_) return;
+  if (unwritten_.empty() || n_to_look_at_ != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (now < next_look_) return;
   next_look_ = now + pace_.patience;
-  is_looking_ = true;
+  n_to_look_at_ = unwritten_.size();
   start();
   changed_.notify_all();
 }
@@ -112,38 +114,21 @@ void PageMover::start() try {
   give_up();
 }
 
-void PageMover::find_written(std::unique_lock<std::mutex>& lock) {
-  std::deque<Page> looked_at = std::exchange(unwritten_, {});
-  lock.unlock();
-  std::deque<Page> written, unwritten;
-  for (Page& page : looked_at) {
-    if (const auto owner = page.owner.lock())
-      (is_written(page.at) ? written : unwritten).push_back(std::move(page));
-  }
-  lock.lock();
-  std::move(written.begin(), written.end(), std::back_inserter(pages_));
-  std::move(unwritten.begin(), unwritten.end(), std::back_inserter(unwritten_));
-  is_looking_ = false;
-  changed_.notify_all();
-}
-
 bool PageMover::hurry(std::chrono::milliseconds most) {
   std::unique_lock lock(mutex_);
   ++n_hurrying_;
-  if (!unwritten_.empty() && !is_useless_) {
-    is_looking_ = true;
-    start();
-  }
+  n_to_look_at_ = unwritten_.size();
+  if (n_to_look_at_ != 0) start();
   changed_.notify_all();
   const bool is_done =
-      changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_moving_ && !is_looking_; });
+      changed_.wait_for(lock, most, [this] { return pages_.empty() && !is_busy_ && n_to_look_at_ == 0; });
   --n_hurrying_;
   return is_done;
 }
 
 void PageMover::give_up() {
   is_useless_ = true;
-  is_looking_ = false;
+  n_to_look_at_ = 0;
   pages_.clear();
   unwritten_.clear();
   changed_.notify_all();
@@ -156,7 +141,7 @@ size_t PageMover::n_moved() const {
 
 size_t PageMover::n_left() const {
   const std::lock_guard lock(mutex_);
-  return pages_.size() + (is_moving_ ? 1 : 0);
+  return pages_.size() + (is_busy_ ? 1 : 0);
 }
 
 void PageMover::settle(Page page, int error) {
@@ -166,6 +151,43 @@ void PageMover::settle(Page page, int error) {
     page.is_again = true;
     pages_.push_back(std::move(page));
   }
+}
+
+void PageMover::move_next(std::unique_lock<std::mutex>& lock) {
+  Page page = std::move(pages_.front());
+  pages_.pop_front();
+  is_busy_ = true;
+  lock.unlock();
+  int error = ESRCH;
+  if (const auto owner = page.owner.lock()) error = move_page(page.at);
+  lock.lock();
+  is_busy_ = false;
+  settle(std::move(page), error);
+  if (!pages_.empty() || n_moved_ == 0) return;
+  const size_t n_moved = n_moved_;
+  lock.unlock();
+  log::event(log::Level::kDebug, "inferno", "memory moved into huge pages", {{"pages", n_moved}});
+  lock.lock();
+}
+
+void PageMover::look_at_some(std::unique_lock<std::mutex>& lock) {
+  constexpr size_t kAtOnce = 16;  // 0.1 ms
+  const size_t n = std::min(n_to_look_at_, kAtOnce);
+  const auto end = unwritten_.begin() + static_cast<std::ptrdiff_t>(n);
+  std::deque<Page> pages(std::make_move_iterator(unwritten_.begin()), std::make_move_iterator(end));
+  unwritten_.erase(unwritten_.begin(), end);
+  n_to_look_at_ -= n;
+  is_busy_ = true;
+  lock.unlock();
+  std::deque<Page> written, unwritten;
+  for (Page& page : pages) {
+    if (const auto owner = page.owner.lock())
+      (is_written(page.at) ? written : unwritten).push_back(std::move(page));
+  }
+  lock.lock();
+  is_busy_ = false;
+  std::move(written.begin(), written.end(), std::back_inserter(pages_));
+  std::move(unwritten.begin(), unwritten.end(), std::back_inserter(unwritten_));
 }
 
 void PageMover::run() try {
@@ -184,42 +206,26 @@ void PageMover::run() try {
     return;
   }
   while (!stopping_) {
-    if (is_looking_) {
-      find_written(lock);
-      continue;
-    }
-    if (pages_.empty()) {
-      changed_.wait(lock);
-      continue;
-    }
-    if (n_hurrying_ == 0 && Clock::now() < begin_) {
-      changed_.wait_until(lock, begin_);
-      continue;
-    }
-    Page page = std::move(pages_.front());
-    pages_.pop_front();
-    is_moving_ = true;
-    lock.unlock();
     const auto start = Clock::now();
-    int error = ESRCH;
-    if (const auto owner = page.owner.lock()) error = move_page(page.at);
-    const auto took = Clock::now() - start;
-    lock.lock();
-    is_moving_ = false;
-    settle(std::move(page), error);
-    if (pages_.empty() && n_moved_ != 0) {
-      const size_t n_moved = n_moved_;
-      lock.unlock();
-      log::event(log::Level::kDebug, "inferno", "memory moved into huge pages", {{"pages", n_moved}});
-      lock.lock();
+    if (!pages_.empty() && (n_hurrying_ != 0 || start >= begin_)) {
+      move_next(lock);
+    } else if (n_to_look_at_ != 0) {
+      look_at_some(lock);
+    } else {
+      if (pages_.empty()) {
+        changed_.wait(lock);
+      } else {
+        changed_.wait_until(lock, begin_);
+      }
+      continue;
     }
+    const auto took = Clock::now() - start;
     changed_.notify_all();
-    changed_.wait_for(lock, took * pace_.rest,
-                      [this] { return stopping_ || n_hurrying_ != 0 || is_looking_; });
+    changed_.wait_for(lock, took * pace_.rest, [this] { return stopping_ || n_hurrying_ != 0; });
   }
 } catch (const std::exception&) {  // no memory to go on with: pages stay small
   const std::lock_guard lock(mutex_);
-  is_moving_ = false;
+  is_busy_ = false;
   give_up();
 }
 

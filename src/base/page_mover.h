@@ -39,12 +39,12 @@ class PageMover {
 
   // A huge page's room, from its border on, for as long as its owner lives. From any thread.
   void add(std::weak_ptr<const void> owner, void* page);
-  // The same for a room that is not written yet: it is moved once at least half of it is, so that nothing is
-  // made of what nobody uses. look() finds out.
+  // The same for a room that is not written yet: it is moved once at least half of its small pages are there,
+  // and then whole. look() finds out.
   void add_unwritten(std::weak_ptr<const void> owner, void* page);
 
-  // Looks which of them have been written meanwhile; on the mover's thread, at most once in its patience.
-  // Cheap: for whoever has just written some.
+  // Looks which of them have been written meanwhile; on the mover's thread, at its pace, and begun at most
+  // once in its patience. Cheap: for whoever has just written some.
   void look();
 
   // Moves what is left at once and waits for it, up to so long; then goes on at its pace. Returns whether
@@ -65,9 +65,11 @@ class PageMover {
   void run();
   // mutex_ is held:
   void start();
-  void find_written(std::unique_lock<std::mutex>& lock);
   void settle(Page page, int error);
   void give_up();
+  // It is unlocked meanwhile:
+  void look_at_some(std::unique_lock<std::mutex>& lock);
+  void move_next(std::unique_lock<std::mutex>& lock);
 
   Pace pace_;
   bool has_cpus_ = false;
@@ -76,15 +78,15 @@ class PageMover {
   std::condition_variable changed_;
   std::deque<Page> pages_;
   std::deque<Page> unwritten_;                       // when last looked at
+  size_t n_to_look_at_ = 0;                          // of them, from the first on
   std::chrono::steady_clock::time_point begin_;      // not before
   std::chrono::steady_clock::time_point next_look_;  // likewise
-  bool is_looking_ = false;                          // or is to
   size_t n_moved_ = 0;
   int n_hurrying_ = 0;       // calls of hurry()
-  bool is_moving_ = false;   // a page that is not among pages_
+  bool is_busy_ = false;     // with pages that are not among those above
   bool is_useless_ = false;  // the system cannot
   bool stopping_ = false;
-  std::thread thread_;  // from the first add() on
+  std::thread thread_;  // from the first page on that is to be moved or looked at
 };
 
 }  // namespace inferno

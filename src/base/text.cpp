@@ -186,10 +186,17 @@ std::string_view nearest_name(std::string_view word, std::span<const std::string
   constexpr size_t kLongestName = 64;  // longer is no slip of the keyboard, and would cost time
   std::string_view best;
   if (word.empty() || word.size() > kLongestName) return best;
+  const auto letters = [](std::string_view text) {
+    std::string result;
+    std::copy_if(text.begin(), text.end(), std::back_inserter(result),
+                 [](char c) { return c != '_' && c != '-'; });
+    return result;
+  };
   // To be meant, a name may differ by a third of the word, and by less than all of it.
   size_t best_distance = std::min(std::max<size_t>(1, word.size() / 3) + 1, word.size());
   for (const std::string_view candidate : candidates) {
     if (candidate.size() > kLongestName) continue;
+    if (equals_ignoring_case(letters(candidate), letters(word))) return candidate;
     const size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;

@@ -43,8 +43,8 @@ std::string utc_time(std::time_t time);
 // Whether they are the same but for the case of ASCII letters.
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 
-// The candidate with the smallest edit distance to `word`, case aside, or "" if none is near enough to be
-// meant.
+// The first candidate that is `word` but for case, '_' and '-' (q4km), else the one with the smallest edit
+// distance, case aside, or "" if none is near enough to be meant.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> candidates);
 
 // The number of bytes of the longest prefix of `bytes` that ends on a UTF-8 character boundary: what may be

@@ -12,7 +12,7 @@
 namespace inferno::kv {
 namespace {
 
-// Of a layer's keys, and of its values: what any backend's loads may ask for.
+// Of a layer's keys, and of its values, from the beginning of the memory: what a device's loads may ask for.
 constexpr size_t kAlignment = 256;
 
 }  // namespace

@@ -127,25 +127,15 @@ char bits(std::string_view name) {
 
 // `what` is what takes the name.
 Result<FileType> parse(std::string_view what, std::string_view name, bool may_be_mix) {
-  // As people type it: q4km, q4-k-m.
-  const auto letters = [](std::string_view text) {
-    std::string result;
-    for (const char c : text) {
-      if (c != '_' && c != '-') result += c;
-    }
-    return result;
-  };
   std::vector<std::string_view> names, of_as_many_bits;
-  std::string_view nearest;
   for (const FileType& file_type : kFileTypes) {
     if (is_mix(file_type) && !may_be_mix) continue;
     if (equals_ignoring_case(file_type.name, name)) return file_type;
     names.push_back(file_type.name);
-    if (equals_ignoring_case(letters(file_type.name), letters(name))) nearest = file_type.name;
     // IQ4_XS is not what somebody means who asks for IQ2_XS.
     if (bits(file_type.name) == bits(name)) of_as_many_bits.push_back(file_type.name);
   }
-  if (nearest.empty()) nearest = nearest_name(name, of_as_many_bits);
+  const std::string_view nearest = nearest_name(name, of_as_many_bits);
   return make_error(ErrorCode::kInvalidArgument, "{}: expected one of {}, found {}{}", what,
                     join(names, ", "), quote(name),
                     nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));

@@ -87,6 +87,10 @@ TEST(TextNearestName, FindsWhatWasMeant) {
   EXPECT_EQ(nearest_name("CUDA", kNames), "cuda");
   EXPECT_EQ(nearest_name("smid", kNames), "simd");
   EXPECT_EQ(nearest_name("paralel", kNames), "parallel");
+  constexpr std::array<std::string_view, 3> kTypes = {"q4_k", "q4_k_m", "q4_k_s"};
+  EXPECT_EQ(nearest_name("Q4KM", kTypes), "q4_k_m");
+  EXPECT_EQ(nearest_name("q4-k-s", kTypes), "q4_k_s");
+  EXPECT_EQ(nearest_name("q4__k", kTypes), "q4_k");
 }
 
 TEST(TextNearestName, FindsNothingWhenNothingIsNear) {

@@ -63,9 +63,18 @@ TEST(BasicKvCache, LayersHaveTheirOwnShapeAndMemory) {
       EXPECT_EQ(layer.block_size, 10);
       EXPECT_EQ(layer.dtype, dtype);
       const size_t bytes = row_bytes(dtype, static_cast<size_t>(3 * 10 * layer.n_kv_heads * layer.head_dim));
-      std::memset(layer.k, 1, bytes);  // with the sanitizers: it is all there
-      std::memset(layer.v, 2, bytes);
-      EXPECT_EQ(static_cast<const char*>(layer.k)[bytes - 1], 1);
+      std::memset(layer.k, static_cast<int>(2 * i + 1), bytes);
+      std::memset(layer.v, static_cast<int>(2 * i + 2), bytes);
+    }
+    for (size_t i = 0; i < config.layers.size(); ++i) {  // none of them lies in another's
+      const kernels::KvLayerView layer = cache->layer(static_cast<int64_t>(i));
+      const size_t bytes = row_bytes(dtype, static_cast<size_t>(3 * 10 * layer.n_kv_heads * layer.head_dim));
+      const auto are_all = [&](const void* data, size_t value) {
+        const auto* at = static_cast<const unsigned char*>(data);
+        return std::all_of(at, at + bytes, [&](unsigned char c) { return c == value; });
+      };
+      EXPECT_TRUE(are_all(layer.k, 2 * i + 1)) << i;
+      EXPECT_TRUE(are_all(layer.v, 2 * i + 2)) << i;
     }
   }
 }

@@ -2,13 +2,16 @@
 // whatever the batch around it and however its prompt was cut.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 
 #include "backend/cpu_isa.h"
 #include "base/cpu_features.h"
+#include "base/page_mover.h"
 #include "kv/basic_kv_cache.h"
 #include "models/demo/demo_model.h"
 #include "support/forced_isa.h"
+#include "support/huge_pages.h"
 #include "support/load.h"
 #include "support/tiny_model.h"
 #include "support/tiny_preset.h"
@@ -25,9 +28,10 @@ using Step = std::vector<Piece>;  // what one batch holds
 
 // Runs the steps and returns the logits of every token of every sequence, by sequence.
 std::vector<std::vector<float>> run(model::Model& model, const std::vector<std::vector<int32_t>>& sequences,
-                                    const std::vector<Step>& steps, DType kv_type) {
+                                    const std::vector<Step>& steps, DType kv_type,
+                                    int64_t n_positions = 400) {
   auto cache = kv::BasicKvCache::create(
-      model.backend(), model.kv_config(kv_type, static_cast<int64_t>(sequences.size()), 400));
+      model.backend(), model.kv_config(kv_type, static_cast<int64_t>(sequences.size()), n_positions));
   EXPECT_TRUE(cache.ok());
   const auto vocab = static_cast<size_t>(model.config().vocab_size);
   std::vector<std::vector<float>> logits(sequences.size());
@@ -181,6 +185,63 @@ TEST(PipelineContract, WaysOfReadingKeysAndValuesChangeNoBit) {
       for (size_t s = 0; s < sequences.size(); ++s) expect_same_bits(logits[s], alone[s]);
     }
   }
+}
+
+// Five chunks of positions, the last of six; heads that are no power of two, and the largest.
+TEST(LongContract, ManyChunksChangeNoBit) {
+  for (const uint32_t head_dim : {48u, 80u, 256u}) {
+    const auto bytes = test::TinyModel({.n_layers = 1, .head_dim = head_dim, .context_length = 1030}).bytes();
+    const std::vector<int32_t> ids = test::random_ids(1030, 300, 6);
+    std::vector<Step> steps = {{{0, 0, 500}}, {{0, 500, 767}}, {{0, 767, 1020}}};
+    for (size_t i = 1020; i < 1030; ++i) steps.push_back({{0, i, i + 1}});
+    const model::LoadedModel one = test::load_bytes(bytes, "simd");
+    const auto alone =
+        run(*one.model, {ids}, {{{0, 0, 512}}, {{0, 512, 1024}}, {{0, 1024, 1030}}}, DType::kF16, 1030);
+    for (const unsigned threads : {1u, 2u, 3u, 8u}) {
+      SCOPED_TRACE(fmt::format("heads of {}, {} threads", head_dim, threads));
+      const auto backend = *backend::create_backend("parallel", {.threads = threads});
+      const auto loaded = *model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"), backend);
+      expect_same_bits(run(*loaded.model, {ids}, steps, DType::kF16, 1030)[0], alone[0]);
+    }
+  }
+}
+
+// Keys and values that are large enough for it are moved into huge pages while passes read and write them.
+TEST(LongContract, MemoryThatIsMovedChangesNoBit) {
+  const auto bytes = test::TinyModel({.n_heads = 8, .n_kv_heads = 8, .head_dim = 256}).bytes();
+  constexpr int64_t kPositions = 500;
+  const std::vector<int32_t> ids = test::random_ids(kPositions, 300, 6);
+  const auto loaded = test::load_bytes(bytes, "parallel");
+  const auto cache =
+      *kv::BasicKvCache::create(loaded.model->backend(), loaded.model->kv_config(DType::kF32, 1, kPositions));
+  const auto logits_of = [&](size_t begin, size_t end) {
+    model::Batch batch;
+    batch.append(*cache, 0, std::span(ids).subspan(begin, end - begin), static_cast<int64_t>(begin),
+                 model::Batch::Logits::kAll);
+    const auto result = loaded.model->forward(batch, *cache);
+    EXPECT_TRUE(result.ok());
+    const auto* values = static_cast<const float*>(result->values.data);
+    return std::vector<float>(values, values + result->values.n_elements());
+  };
+  const std::vector<float> first = logits_of(0, kPositions);
+  const auto n_last = static_cast<size_t>(20 * loaded.model->config().vocab_size);
+  const std::vector<float> last(first.end() - static_cast<ptrdiff_t>(n_last), first.end());
+
+  const auto huge_bytes = [&] { return test::huge_bytes(cache->layer(0).k, cache->bytes()); };
+  const size_t before = huge_bytes();
+  std::vector<std::byte> probe(2 * PageMover::kHugePage);
+  const auto address = reinterpret_cast<uintptr_t>(probe.data());
+  const bool is_possible = test::can_make_huge(
+      probe.data() + (PageMover::kHugePage - address % PageMover::kHugePage) % PageMover::kHugePage);
+  bool is_moved = false;
+  const auto start = std::chrono::steady_clock::now();
+  while (is_possible && !is_moved && std::chrono::steady_clock::now() - start < std::chrono::minutes(1)) {
+    for (int i = 0; i < 20; ++i) expect_same_bits(logits_of(kPositions - 20, kPositions), last);
+    is_moved = huge_bytes() > before;
+  }
+  if (!is_possible) GTEST_SKIP() << "this system moves no pages (Linux 6.1 and free huge pages of 2 MiB)";
+  EXPECT_TRUE(is_moved);
+  expect_same_bits(logits_of(0, kPositions), first);
 }
 
 // What follows a product of few rows is done in parts by whoever made them: heads, and 64 rows of gate and

@@ -1,6 +1,8 @@
 // What the system says of pages of 2 MiB.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -23,6 +25,14 @@ inline size_t huge_bytes(const void* at, size_t bytes) {
     if (is_ours && std::sscanf(line.c_str(), "AnonHugePages: %zu kB", &kib) == 1) sum += kib * 1024;
   }
   return sum;
+}
+
+// Makes one of the room at a huge page's border, as the system does where it knows how (Linux 6.1) and has
+// one.
+inline bool can_make_huge(void* at) {
+  constexpr size_t kBytes = size_t{2} << 20;
+  constexpr int kCollapse = 25;  // MADV_COLLAPSE; headers may be older
+  return ::madvise(at, kBytes, MADV_HUGEPAGE) == 0 && ::madvise(at, kBytes, kCollapse) == 0;
 }
 
 }  // namespace inferno::test

@@ -35,7 +35,8 @@ constexpr int64_t kGroupsPerTurn = 8;
 // Rows of activations in a block of them: as many positions as a tile of keys has, to whose lines all threads
 // with a block in it write, or half as many where there are few rows for each thread.
 constexpr int64_t kBlockRows = 16;
-// Buffers from this size on are worth huge pages: keys and values, which decoding reads as it reads weights.
+// Buffers from this size on are worth huge pages: those of keys and values, which decoding reads as it reads
+// weights, and the largest of a prompt's activations.
 constexpr size_t kLargeBytes = size_t{8} << 20;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.
@@ -59,7 +60,7 @@ class CpuBackend final : public HostBackend {
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
-  // As HostBackend does, and what is large from memory that is moved into huge pages.
+  // What is large is moved into huge pages as it is written.
   Result<Buffer> alloc(size_t bytes) override {
     if (bytes < kLargeBytes) return HostBackend::alloc(bytes);
     TRY_ASSIGN(std::shared_ptr<void> data, memory_.alloc_unwritten(bytes));
