@@ -23,6 +23,7 @@
 #include "bench/report/measurements.h"
 #include "bench/report/report_json.h"
 #include "bench/runner.h"
+#include "bench/share_gate.h"
 #include "bench/suite.h"
 #include "model/synthetic.h"
 
@@ -43,6 +44,7 @@ struct Options {
   std::string folder = "benchmarks/reports";
   std::string log;
   std::vector<std::string> previous;
+  std::vector<std::string> gates;
   bench::RunOptions run;
   ModelOptions model_options;
   TelemetryOptions telemetry;
@@ -172,6 +174,15 @@ Result<model::LoadedModel> load(const Options& options, const std::vector<bench:
   return load_model(std::move(file), options.model_options);
 }
 
+Result<std::vector<bench::ShareBound>> read_gates(const std::vector<std::string>& texts) {
+  std::vector<bench::ShareBound> bounds;
+  for (const std::string& text : texts) {
+    TRY_ASSIGN(const bench::ShareBound bound, bench::parse_share_bound(text));
+    bounds.push_back(bound);
+  }
+  return bounds;
+}
+
 // Nor may the work be for nothing.
 Status check_outputs(const Options& options) {
   if (!options.no_save) TRY(check_output_folder(options.folder, "--output-dir, or --no-save"));
@@ -180,6 +191,7 @@ Status check_outputs(const Options& options) {
 
 Result<int> run(Options options) {
   TRY_ASSIGN(const Selection selection, select(options));
+  TRY_ASSIGN(const std::vector<bench::ShareBound> gates, read_gates(options.gates));
   TRY(check_outputs(options));
   TRY(check_sampling(options.sampling));
   if (options.has_sampling) warn_of_idle_options(options.sampling);
@@ -216,7 +228,10 @@ Result<int> run(Options options) {
     return signal_exit_code();
   }
   TRY(save(options, report));
-  return finish_stdout();
+  const int code = finish_stdout();
+  const std::vector<std::string> missed = bench::missed_bounds(report, gates);
+  if (code != 0 || missed.empty()) return code;
+  return make_error(ErrorCode::kRuntime, "the gate is missed:\n  {}", join(missed, "\n  "));
 }
 
 std::vector<std::string> strings(const std::vector<std::string_view>& names) {
@@ -233,6 +248,12 @@ void add_output_options(Command command, Options& options) {
       .value_name("FILE");
   command.add_option("--previous", options.previous, "Earlier reports, for the table of speed-ups")
       .value_name("FILE")
+      .repeatable();
+  command
+      .add_option("--gate", options.gates,
+                  "Exit code 1 where this share is missed: prompt, decode (as if all of the head were read), "
+                  "matrices and attention at least, rest (of a prompt) at most; may be given several times")
+      .value_name("FIGURE=PERCENT")
       .repeatable();
 }
 
@@ -282,7 +303,8 @@ Run setup_bench_generation(Command command) {
       "  inferno bench generation                                         the demo model, quick suite\n"
       "  inferno bench generation --model model.gguf --suite full         all seven configurations\n"
       "  inferno bench generation --model synthetic:qwen3-1.7b:q8_0       no download needed\n"
-      "  inferno bench generation --prompt-tokens 32 --max-new-tokens 8   lengths of your own");
+      "  inferno bench generation --prompt-tokens 32 --max-new-tokens 8   lengths of your own\n"
+      "  inferno bench generation --gate decode=90 --gate rest=6          shares of the ceiling to hold");
   return [options, command] {
     for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--repetition-penalty"}) {
       options->has_sampling |= command.is_given(flag);

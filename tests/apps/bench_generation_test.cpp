@@ -46,6 +46,22 @@ TEST(BenchGeneration, WritesTablesAndAReport) {
   EXPECT_GT(row.at("prefill_pct_of_ceiling"), 0);
 }
 
+TEST(BenchGeneration, AGateThatIsMissedIsTheExitCode) {
+  const auto bench = [](const char* gates) {
+    return run_program("inferno", fmt::format("bench generation --no-save --json {} {}", kShort, gates));
+  };
+  EXPECT_EQ(bench("--gate decode=0 --gate rest=100").exit_code, 0);
+  const Finished missed = bench("--gate decode=0 --gate decode=1000");
+  EXPECT_EQ(missed.exit_code, 1);
+  EXPECT_TRUE(parse_json(missed.out).ok()) << "what was measured is shown all the same";
+  EXPECT_TRUE(contains(missed.err, "the gate is missed:\n  custom: decode: ")) << missed.err;
+  EXPECT_TRUE(contains(missed.err, "at least 1000 % asked for")) << missed.err;
+  EXPECT_FALSE(contains(missed.err, "at least 0 %")) << missed.err;
+  const Finished unknown = bench("--gate speed=3");
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_EQ(unknown.out, "");
+}
+
 TEST(BenchGeneration, TheCacheTypeIsInTheReportAndItsBytesToo) {
   const auto report = [](const char* type) {
     const Finished finished = run_program(
