@@ -206,6 +206,31 @@ TEST(LongContract, ManyChunksChangeNoBit) {
   }
 }
 
+TEST(LongContract, NorDoThirtyTwoThousandPositions) {
+  constexpr size_t kPositions = 32'768;
+  const auto bytes = test::TinyModel({.arch = "llama",
+                                      .n_layers = 1,
+                                      .n_heads = 2,
+                                      .n_kv_heads = 1,
+                                      .head_dim = 16,
+                                      .context_length = kPositions})
+                         .bytes();
+  const std::vector<int32_t> ids = test::random_ids(kPositions, 300, 6);
+  const auto in_pieces_of = [](size_t piece, size_t end) {
+    std::vector<Step> steps;
+    for (size_t begin = 0; begin < end; begin += piece)
+      steps.push_back({{0, begin, std::min(end, begin + piece)}});
+    return steps;
+  };
+  const model::LoadedModel one = test::load_bytes(bytes, "simd");
+  const auto alone = run(*one.model, {ids}, in_pieces_of(512, kPositions), DType::kF16, kPositions);
+  std::vector<Step> steps = in_pieces_of(500, kPositions - 5);
+  for (size_t i = kPositions - 5; i < kPositions; ++i) steps.push_back({{0, i, i + 1}});
+  const auto backend = *backend::create_backend("parallel", {.threads = 3});
+  const auto loaded = *model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"), backend);
+  expect_same_bits(run(*loaded.model, {ids}, steps, DType::kF16, kPositions)[0], alone[0]);
+}
+
 // Keys and values that are large enough for it are moved into huge pages while passes read and write them.
 TEST(LongContract, MemoryThatIsMovedChangesNoBit) {
   const auto bytes = test::TinyModel({.n_heads = 8, .n_kv_heads = 8, .head_dim = 256}).bytes();
