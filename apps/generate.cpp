@@ -59,13 +59,15 @@ Result<int64_t> parse_count(const std::string& text, const std::string& first) {
         quote(text));
   }
   if (const std::string complaint = whole_number().judge(text); !complaint.empty()) {
-    return make_error(
-        ErrorCode::kInvalidArgument,
-        "{}N, the tokens to generate: {}; a prompt of several words stands in quotes",
-        may_be_meant_as_a_model(first)
-            ? fmt::format("{} is no file{}. If it is the prompt: ", quote(first), what_models_are(first))
-            : "",
-        complaint);
+    std::string no_model;
+    if (may_be_meant_as_a_model(first)) {
+      no_model = fmt::format("{} is no file{}", quote(first), what_models_are(first));
+      no_model += no_model.ends_with('?') ? " " : ". ";
+      no_model += "If it is the prompt, what follows is ";
+    }
+    return make_error(ErrorCode::kInvalidArgument,
+                      "{}N, the tokens to generate: {}; a prompt of several words stands in quotes", no_model,
+                      complaint);
   }
   return std::stoll(text);
 }

@@ -46,7 +46,8 @@ std::string hint_for_folder(const fs::path& folder) {
 std::string hint_for_missing(const std::string& path) {
   std::error_code error;
   const fs::path folder = fs::path(path).parent_path();
-  if (path.find("://") != std::string::npos)
+  if (path.find("://") != std::string::npos || path.starts_with("hf.co/") ||
+      path.starts_with("huggingface.co/"))
     return "; inferno does not download: README.md says where models are";
   if (!folder.empty() && !fs::exists(folder, error)) {
     const bool is_repository = path.front() != '.' && std::count(path.begin(), path.end(), '/') == 1 &&

@@ -189,8 +189,11 @@ std::string what_models_are(const std::string& argument) {
   std::vector<std::string_view> names;
   for (const model::Preset& preset : model::presets()) names.push_back(preset.name);
   const std::string_view nearest = nearest_name(argument, names);
-  return fmt::format("; a model is a .gguf file or synthetic:NAME:TYPE{}",
-                     nearest.empty() ? "" : fmt::format("; did you mean synthetic:{}:q8_0?", nearest));
+  return fmt::format(
+      "; a model is a .gguf file or synthetic:NAME:TYPE{}",
+      nearest.empty()
+          ? ""
+          : fmt::format("; did you mean synthetic:{}:q8_0 (its shape, random weights)?", nearest));
 }
 
 Status check_repack_cache_argument(const ModelOptions& options, const std::string& argument) {

@@ -28,6 +28,32 @@ bool takes_a_text(const CLI::App& app) {
   return has_option(app, "PROMPT") || has_option(app, "TEXT") || has_option(app, "prompt");
 }
 
+// What other programs call it, and what is there instead: an option, or an argument with a sentence.
+struct Elsewhere {
+  std::string_view name, here, sentence;
+};
+constexpr Elsewhere kElsewhere[] = {
+    {"-s", "--seed", ""},
+    {"--n-predict", "--max-new-tokens", ""},
+    {"--num-predict", "--max-new-tokens", ""},
+    {"--max-tokens", "--max-new-tokens", ""},
+    {"--cache-type-k", "--kv-type", ""},
+    {"--cache-type-v", "--kv-type", ""},
+    {"--kv-cache-dtype", "--kv-type", ""},
+    {"-f", "PROMPT", "; \"-\" instead of the prompt reads it from standard input"},
+    {"--file", "PROMPT", "; \"-\" instead of the prompt reads it from standard input"},
+    {"-c", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"--ctx", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"--ctx-size", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"--context", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"--num-ctx", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"--max-model-len", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"serve", "generate", "; there is no server in this version"},
+    {"server", "generate", "; there is no server in this version"},
+    {"pull", "generate", "; inferno does not download: README.md says where models are"},
+    {"show", "inspect", ""},
+};
+
 // Of options that other programs have for what is an argument here; or "".
 std::string argument_instead(const CLI::App& app, std::string_view word) {
   const bool is_model = word == "-m" || word == "--model";
@@ -39,8 +65,27 @@ std::string argument_instead(const CLI::App& app, std::string_view word) {
   return is_prompt && has_option(app, "PROMPT") ? "; the prompt is the argument after the model" : "";
 }
 
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
 bool has_commands(const CLI::App& app) {
-  return !app.get_subcommands([](const CLI::App*) { return true; }).empty();
+  return !commands_of(app).empty();
+}
+
+std::string named_elsewhere(const CLI::App& app, std::string_view word) {
+  const auto is_here = [&](std::string_view name) {
+    const std::vector<const CLI::App*> commands = commands_of(app);
+    return has_option(app, std::string(name)) ||
+           std::any_of(commands.begin(), commands.end(),
+                       [&](const CLI::App* command) { return command->get_name() == name; });
+  };
+  for (const Elsewhere& elsewhere : kElsewhere) {
+    if (elsewhere.name != word || !is_here(elsewhere.here)) continue;
+    return elsewhere.sentence.empty() ? fmt::format("; did you mean {}?", elsewhere.here)
+                                      : std::string(elsewhere.sentence);
+  }
+  return "";
 }
 
 std::string unknown_word(const CLI::App& app, const std::string& command, const std::string& word) {
@@ -103,13 +148,12 @@ std::string full_name(const CLI::App& app) {
 std::string suggestion(const CLI::App& app, const std::string& word) {
   const std::string spelled = word.substr(0, word.find('='));
   if (std::string instead = argument_instead(app, spelled); !instead.empty()) return instead;
+  if (std::string instead = named_elsewhere(app, spelled); !instead.empty()) return instead;
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
-  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
-    names.push_back(sub->get_name());
-  }
+  for (const CLI::App* sub : commands_of(app)) names.push_back(sub->get_name());
   const std::vector<std::string_view> views(names.begin(), names.end());
   // The beginning of one name is meant as that one: --temp.
   const auto begins = [&](std::string_view name) { return spelled.size() > 3 && name.starts_with(spelled); };

@@ -141,7 +141,8 @@ TEST(BenchGeneration, UnknownNamesAreUsageErrorsWithTheNearestRightOne) {
   if (!backend::create_backend("cuda")) refused("--device cuda", "cuda");
   const Finished named = run_program("inferno", "bench generation --model qwen3-0.6");
   EXPECT_EQ(named.exit_code, 1) << "no such file";
-  EXPECT_TRUE(contains(named.err, "did you mean synthetic:qwen3-0.6b:q8_0?")) << named.err;
+  EXPECT_TRUE(contains(named.err, "did you mean synthetic:qwen3-0.6b:q8_0 (its shape, random weights)?"))
+      << named.err;
 }
 
 TEST(BenchGeneration, OnATerminalItShowsWhereItIs) {

@@ -297,8 +297,8 @@ TEST(GenerateCommand, OneWordThatIsNoModelIsAPromptWithALineThatSaysSo) {
       finished.err,
       "warning: \"mistral\" is no file, so it is the prompt and the demo model runs; a model is a .gguf "
       "file or synthetic:NAME:TYPE\n");
-  EXPECT_TRUE(
-      contains(generate("qwen3-0.6b 2 --metrics none").err, "did you mean synthetic:qwen3-0.6b:q8_0?"));
+  EXPECT_TRUE(contains(generate("qwen3-0.6b 2 --metrics none").err,
+                       "did you mean synthetic:qwen3-0.6b:q8_0 (its shape, random weights)?"));
   EXPECT_TRUE(contains(generate("'/no/such model' 2 --metrics none").err,
                        "warning: \"/no/such model\" is no file, so it is the prompt"));
   EXPECT_EQ(generate("'/ a tale' 2 --metrics none").err, "");
@@ -400,6 +400,11 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--temp 0.8", "\"--temp\" is not an option here; did you mean --temperature?"},
       {"-m model.gguf", "\"-m\" is not an option here; the model is the first argument, the prompt the"},
       {"--model=model.gguf", "; the model is the first argument, the prompt the second"},
+      {"-c 4096", "\"-c\" is not an option here; the context is as long as the prompt and N need"},
+      {"--file x.txt", "; \"-\" instead of the prompt reads it from standard input"},
+      {"--cache-type-k f32", "did you mean --kv-type?"},
+      {"--n-predict 3", "did you mean --max-new-tokens?"},
+      {"qwen3:0.6b hi", "(its shape, random weights)? If it is the prompt, what follows is N, the tokens"},
       {"-p Hello", "\"-p\" is not an option here; the prompt is the argument after the model"},
       {"--metrics ful", "--metrics: expected one of none, summary, full, found \"ful\"; did you mean full?"},
       {"--kv-type f61", "--kv-type: expected one of f16, f32, bf16, q8_0, found \"f61\"; did you mean f16?"},

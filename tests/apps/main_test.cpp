@@ -92,6 +92,9 @@ TEST(Executable, AWordNobodyKnowsGetsTheNearestName) {
   for (const char* word : {"run", "chat"}) {
     EXPECT_NE(run_program("inferno", word).err.find("did you mean generate?"), std::string::npos) << word;
   }
+  EXPECT_NE(run_program("inferno", "serve").err.find("; there is no server in this version"),
+            std::string::npos);
+  EXPECT_NE(run_program("inferno", "pull x").err.find("; inferno does not download"), std::string::npos);
   const Finished option = run_program("inferno", "--verson");
   EXPECT_EQ(option.exit_code, 2);
   EXPECT_NE(option.err.find("did you mean --version?"), std::string::npos) << option.err;
