@@ -83,4 +83,17 @@ class ActivationBuffer {
   Room quantized_, split_, f16_, f16_scales_;
 };
 
+// The rows that products multiply; `formed` holds them in the other forms that a product takes.
+struct Activations {
+  const float* x;
+  int64_t n;
+  const ActivationBuffer& formed;
+};
+
+// Called with a thread, gives its rows: these.
+struct SameForAll {
+  Activations rows;
+  Activations operator()(unsigned) const { return rows; }
+};
+
 }  // namespace inferno::backend

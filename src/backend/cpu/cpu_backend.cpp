@@ -11,6 +11,7 @@
 #include "backend/cpu/head_screen.h"
 #include "backend/cpu/matrix_products.h"
 #include "backend/cpu/rows_left.h"
+#include "backend/cpu/thread_rows.h"
 #include "backend/host_backend.h"
 #include "base/cpu_topology.h"
 #include "base/thread_team.h"
@@ -23,7 +24,8 @@ namespace reference = kernels::reference;
 
 // Rows of activations from which on a step's work on rows is shared among the threads as a loop of its own.
 // Below, a barrier costs more than the work: what follows a product on each of its outputs alone is done by
-// whoever has made them (RowsLeft), the rest by one thread.
+// whoever has made them (RowsLeft), what all outputs of the next one need by each thread for itself
+// (ThreadRows), the rest by one thread.
 constexpr int64_t kSharedRows = 12;
 // Outputs of gate and up that are gone on with at once: whole blocks of quantized activations.
 constexpr int64_t kActivationRows = 128;
@@ -164,18 +166,19 @@ class CpuBackend final : public HostBackend {
                                  Product{&a.wk, &a.bk, a.k.as<float>()},
                                  Product{&a.wv, &a.bv, a.v.as<float>()}};
     const int64_t n = a.x.shape[0];
-    norm_and_form(products, a.norm, a.eps, a.x, a.normed);
-    const Activations normed = {a.normed.as<float>(), n, formed_};
     const int64_t n_kv_heads = a.kv.n_kv_heads;
     if (n >= kSharedRows) {
-      multiply(products, normed);
+      norm_and_form(products, a.norm, a.eps, a.x, a.normed);
+      multiply(products, {a.normed.as<float>(), n, formed_});
       for_row_blocks(n, [&](int64_t row, int64_t n_rows) { finish_heads(a, row, n_rows, 0, n_kv_heads); });
       return;
     }
     // A part: a KV head and the heads that share it.
     const std::array rows = {a.wq.rows / n_kv_heads, a.wk.rows / n_kv_heads, a.wv.rows / n_kv_heads};
     head_rows_left_.begin(n_kv_heads, rows[0] + rows[1] + rows[2]);
-    multiply(products, normed, [&](size_t i, int64_t begin, int64_t end) {
+    const auto own_rows = own_rows_.made_by(
+        n, [&](const ThreadRows::Own& own) { return norm_and_form_own(products, a.norm, a.eps, a.x, own); });
+    multiply(products, n, own_rows, [&](size_t i, int64_t begin, int64_t end) {
       head_rows_left_.made(begin, end, rows[i], [&](int64_t head) { finish_heads(a, 0, n, head, head + 1); });
     });
     head_rows_left_.end();
@@ -189,8 +192,16 @@ class CpuBackend final : public HostBackend {
     if (!status_) return;
     const int64_t n = a.x.shape[0];
     const Product product = {&a.wo, &a.bias, a.scratch.as<float>()};
-    form_for({&product, 1}, a.attended.as<float>(), n);
-    multiply_and_add(product, {a.attended.as<float>(), n, formed_}, a.post_norm, a.eps, a.x);
+    const float* attended = a.attended.as<float>();
+    if (n >= kSharedRows) {
+      form_for({&product, 1}, attended, n);
+      return multiply_and_add(product, n, SameForAll{{attended, n, formed_}}, a.post_norm, a.eps, a.x);
+    }
+    const auto own_rows = own_rows_.made_by(n, [&](const ThreadRows::Own& own) {
+      form_rows({&product, 1}, attended, 0, n, own.formed());
+      return attended;
+    });
+    multiply_and_add(product, n, own_rows, a.post_norm, a.eps, a.x);
   }
 
   void do_mlp_step(const MlpArgs& a) override {
@@ -199,7 +210,6 @@ class CpuBackend final : public HostBackend {
     const int64_t hidden = a.w_gate.rows;
     const std::array gate_up = {Product{&a.w_gate, &kNoBias, a.gate.as<float>()},
                                 Product{&a.w_up, &kNoBias, a.up.as<float>()}};
-    norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
     const Product down = {&a.w_down, &kNoBias, a.normed.as<float>()};
     status_ = activated_.reserve(n, hidden, forms_of({&down, 1}), *this);
     if (!status_) return;
@@ -209,9 +219,9 @@ class CpuBackend final : public HostBackend {
       kernels_.act_mul({gate, a.up.as<float>() + first, gate, part.n_rows * part.n_cols, a.activation});
       form_blocks({&down, 1}, a.gate.as<float>(), hidden, part, activated_);
     };
-    const Activations normed = {a.normed.as<float>(), n, formed_};
     if (n >= kSharedRows) {
-      multiply(gate_up, normed);
+      norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
+      multiply(gate_up, {a.normed.as<float>(), n, formed_});
       for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
         activate({row, n_rows, 0, hidden});
         form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, n_rows, activated_);
@@ -220,7 +230,9 @@ class CpuBackend final : public HostBackend {
       // The last part may have fewer rows: as if those that are missing were made.
       const int64_t n_parts = (hidden + kActivationRows - 1) / kActivationRows;
       activation_rows_left_.begin(n_parts, 2 * kActivationRows);
-      multiply(gate_up, normed, [&](size_t, int64_t begin, int64_t end) {
+      const auto own_rows = own_rows_.made_by(
+          n, [&](const ThreadRows::Own& own) { return norm_and_form_own(gate_up, a.norm, a.eps, a.x, own); });
+      multiply(gate_up, n, own_rows, [&](size_t, int64_t begin, int64_t end) {
         const int64_t whole_end = end == hidden ? n_parts * kActivationRows : end;
         activation_rows_left_.made(begin, whole_end, kActivationRows, [&](int64_t part) {
           const int64_t first = part * kActivationRows;
@@ -231,7 +243,7 @@ class CpuBackend final : public HostBackend {
       activation_rows_left_.end();
       form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, 0, n, activated_);
     }
-    multiply_and_add(down, {a.gate.as<float>(), n, activated_}, a.post_norm, a.eps, a.x);
+    multiply_and_add(down, n, SameForAll{{a.gate.as<float>(), n, activated_}}, a.post_norm, a.eps, a.x);
   }
 
   void do_lm_head_step(const LmHeadArgs& a) override {
@@ -360,23 +372,35 @@ class CpuBackend final : public HostBackend {
       kernels_.to_f16({x + row * k, k, row, n, to.f16()});
   }
 
-  void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n) {
+  void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n,
+                 const ActivationBuffer& to) const {
     const int64_t k = products.front().w->cols;
-    form_blocks(products, x, k, {row, n, 0, k}, formed_);
-    form_whole_rows(products, x, k, row, n, formed_);
+    form_blocks(products, x, k, {row, n, 0, k}, to);
+    form_whole_rows(products, x, k, row, n, to);
   }
 
   void form_for(std::span<const Product> products, const float* x, int64_t n) {
-    for_row_blocks(n, [&](int64_t row, int64_t n_rows) { form_rows(products, x, row, n_rows); });
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) { form_rows(products, x, row, n_rows, formed_); });
+  }
+
+  void norm_rows(const Weight& norm, float eps, const float* x, float* y, int64_t n, int64_t dim) const {
+    kernels_.rms_norm({x, vector_of(norm), y, n, dim, eps});
+  }
+
+  // A thread's own, of few rows: what ThreadRows::Maker calls.
+  const float* norm_and_form_own(std::span<const Product> products, const Weight& norm, float eps,
+                                 const Tensor& x, const ThreadRows::Own& own) const {
+    norm_rows(norm, eps, x.as<float>(), own.x(), x.rows(), x.cols());
+    form_rows(products, own.x(), 0, x.rows(), own.formed());
+    return own.x();
   }
 
   void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
                      const Tensor& normed) {
     const int64_t dim = x.cols();
     for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
-      kernels_.rms_norm(
-          {x.as<float>() + row * dim, vector_of(norm), normed.as<float>() + row * dim, n, dim, eps});
-      form_rows(products, normed.as<float>(), row, n);
+      norm_rows(norm, eps, x.as<float>() + row * dim, normed.as<float>() + row * dim, n, dim);
+      form_rows(products, normed.as<float>(), row, n, formed_);
     });
   }
 
@@ -390,15 +414,16 @@ class CpuBackend final : public HostBackend {
   }
 
   // The residual stream += product, normed first where there is a norm.
-  void multiply_and_add(const Product& product, const Activations& x, const Weight& post_norm, float eps,
-                        const Tensor& residual) {
+  template <class RowsOf>
+  void multiply_and_add(const Product& product, int64_t n, const RowsOf& rows_of, const Weight& post_norm,
+                        float eps, const Tensor& residual) {
     const int64_t dim = residual.cols();
-    if (!post_norm.empty() || x.n >= kSharedRows) {
-      multiply({&product, 1}, x);
+    if (!post_norm.empty() || n >= kSharedRows) {
+      multiply({&product, 1}, n, rows_of, [](size_t, int64_t, int64_t) {});
       return add_to_residual(post_norm, eps, product.y, residual);
     }
-    multiply({&product, 1}, x, [&](size_t, int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < x.n * dim; at += dim)
+    multiply({&product, 1}, n, rows_of, [&](size_t, int64_t begin, int64_t end) {
+      for (int64_t at = begin; at < n * dim; at += dim)
         kernels_.add({residual.as<float>() + at, product.y + at, end - begin});
     });
   }
@@ -459,22 +484,24 @@ class CpuBackend final : public HostBackend {
     screening_.passed(a.head.bytes(), read);
   }
 
-  // The products of the same x, as a line of the profile.
-  template <class Made>
-  void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
+  // The products of the same rows, as a line of the profile.
+  template <class RowsOf, class Made>
+  void multiply(std::span<const Product> products, int64_t n, const RowsOf& rows_of, const Made& made) {
     metrics::Cost cost;
-    for (const Product& p : products) cost += product_cost(*p.w, x.n);
+    for (const Product& p : products) cost += product_cost(*p.w, n);
     const Operation operation(*this, "matmul", cost);
-    products_.multiply(products, x, made);
+    products_.multiply(products, n, rows_of, made);
   }
   void multiply(std::span<const Product> products, const Activations& x) {
-    multiply(products, x, [](size_t, int64_t, int64_t) {});
+    multiply(products, x.n, SameForAll{x}, [](size_t, int64_t, int64_t) {});
   }
 
   // Room for n rows of the widest matrix, in other forms. Where there is none, the steps up to the end of
   // this forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
     if (status_) status_ = formed_.reserve(n, max_cols_, forms_, *this);
+    if (status_ && n < kSharedRows)
+      status_ = own_rows_.reserve(team_.n_threads(), n, max_cols_, forms_, *this);
     return status_.ok();
   }
 
@@ -489,7 +516,8 @@ class CpuBackend final : public HostBackend {
   MatrixProducts products_{team_, *this};
   int64_t max_cols_ = 0;
   XForms forms_;                // that some product takes
-  ActivationBuffer formed_;     // what the products under way multiply
+  ActivationBuffer formed_;     // what the products under way multiply, of many rows
+  ThreadRows own_rows_;         // and of few
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft head_rows_left_, activation_rows_left_;  // of q, k and v; of gate and up
   HeadScreening screening_;

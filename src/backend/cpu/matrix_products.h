@@ -26,13 +26,6 @@ struct Product {
 };
 inline const Weight kNoBias;
 
-// The rows that products multiply; `formed` holds them in the other forms that a product takes.
-struct Activations {
-  const float* x;
-  int64_t n;
-  const ActivationBuffer& formed;
-};
-
 class MatrixProducts {
  public:
   MatrixProducts(ThreadTeam& team, HostBackend& memory) : team_(team), memory_(memory) {}
@@ -40,31 +33,39 @@ class MatrixProducts {
   // Before products with a matrix of so many columns. kResource when memory is refused.
   Status reserve_scratch(const CpuMatrix& matrix, int64_t cols);
 
-  // Those of the same x, up to kMaxProducts, as one loop. Calls made(i, begin, end) when these outputs of
-  // product i are there, for all rows of x, on the thread that made them.
+  // Those of the same n rows, up to kMaxProducts, as one loop. A thread asks rows_of(thread) for the
+  // Activations at each of its turns. Calls made(i, begin, end) when these outputs of product i are there,
+  // for all rows, on the thread that made them.
   static constexpr size_t kMaxProducts = 4;
-  template <class Made>
-  void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
-    ReadingChoice* trial = reading_choice(products, x.n);
-    const Reading reading = trial != nullptr ? trial->reading() : reading_unless_timed(x.n);
-    const Turns turns(products, x.n, team_.n_threads(), reading);
+  template <class RowsOf, class Made>
+  void multiply(std::span<const Product> products, int64_t n, const RowsOf& rows_of, const Made& made) {
+    ReadingChoice* trial = reading_choice(products, n);
+    const Reading reading = trial != nullptr ? trial->reading() : reading_unless_timed(n);
+    const Turns turns(products, n, team_.n_threads(), reading);
     const auto start = std::chrono::steady_clock::now();
-    team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
+    // Held by value: what a worker needs first comes from the caller's cache in one piece.
+    const auto take = [this, turns, reading, products, rows_of, &made](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
       const Weight& w = *products[place.product].w;
       if (place.panels.is_empty()) return;
       const bool fetches = reading == Reading::kNextTurn ||
                            (reading == Reading::kTwoRuns && !turns.are_few_rows() && place.second.step == 0);
       const Fetched next = fetches ? turns.after(turn) : Fetched{};
-      multiply_panels(products[place.product], x, place.panels, thread, next, place.second);
+      multiply_panels(products[place.product], rows_of(thread), place.panels, thread, next, place.second);
       const auto made_of = [&](const Panels& panels) {
         if (panels.begin >= panels.end) return;
         made(place.product, panels.begin * rows_of_panel(w), std::min(panels.end * rows_of_panel(w), w.rows));
       };
       made_of(place.panels);
       made_of(place.second_run());
-    });
+    };
+    team_.run(turns.count(), take);
     if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - start, weight_bytes(products));
+  }
+  // The same rows for all threads.
+  template <class Made>
+  void multiply(std::span<const Product> products, const Activations& x, const Made& made) {
+    multiply(products, x.n, SameForAll{x}, made);
   }
 
   // Weights that are asked for while others are multiplied: see PanelMatmulParams::next.

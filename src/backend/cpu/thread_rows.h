@@ -1,0 +1,84 @@
+// ThreadRows: few rows of activations, as products take them, that each thread makes for itself when it has a
+// turn of the product. That takes no longer than if one thread made them for all while the others waited, and
+// nobody fetches them from another's cache.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "backend/cpu/activation_buffer.h"
+#include "backend/host_backend.h"
+
+namespace inferno::backend {
+
+class ThreadRows {
+ public:
+  // A thread's.
+  class Own {
+   public:
+    float* x() const { return static_cast<float*>(x_.data()); }
+    const ActivationBuffer& formed() const { return formed_; }
+
+   private:
+    friend ThreadRows;
+    Buffer x_;
+    ActivationBuffer formed_;
+    const float* made_ = nullptr;
+    uint64_t made_for_ = 0;  // the loop
+  };
+  // Called with a thread, gives its rows.
+  template <class Make>
+  struct Maker {
+    ThreadRows& all;
+    int64_t n;
+    Make make;
+
+    Activations operator()(unsigned thread) const {
+      Own& own = all.own_[thread].own;
+      if (own.made_for_ != all.loop_) {
+        own.made_ = make(own);
+        own.made_for_ = all.loop_;
+      }
+      return {own.made_, n, own.formed_};
+    }
+  };
+
+  // Room for so many rows of each thread, in these forms. kResource when memory is refused.
+  Status reserve(unsigned n_threads, int64_t rows, int64_t cols, XForms forms, HostBackend& memory) {
+    if (n_threads > n_threads_) {
+      own_ = std::make_unique<Line[]>(n_threads);
+      n_threads_ = n_threads;
+      elements_ = 0;
+    }
+    for (unsigned thread = 0; thread < n_threads; ++thread) {
+      Own& own = own_[thread].own;
+      TRY(own.formed_.reserve(rows, cols, forms, memory));
+      if (rows * cols <= elements_) continue;
+      TRY_ASSIGN(own.x_, memory.alloc(static_cast<size_t>(rows * cols) * sizeof(float)));
+    }
+    elements_ = std::max(elements_, rows * cols);
+    return {};
+  }
+
+  // For one loop of the team: n rows, which make(own) leaves in own.formed() and, where it returns, as
+  // floats.
+  template <class Make>
+  Maker<Make> made_by(int64_t n, Make make) {
+    ++loop_;
+    return {*this, n, std::move(make)};
+  }
+
+ private:
+  struct alignas(64) Line {
+    Own own;
+  };
+
+  std::unique_ptr<Line[]> own_;
+  unsigned n_threads_ = 0;
+  int64_t elements_ = 0;
+  uint64_t loop_ = 0;
+};
+
+}  // namespace inferno::backend
