@@ -40,57 +40,40 @@ class ThreadTeam {
     const auto call = [](const void* context, int64_t turn, unsigned thread) {
       (*static_cast<const Fn*>(context))(turn, thread);
     };
-    run_together(n, call, &fn, sizeof fn);
+    run_together(n, call, &fn);
   }
 
  private:
   using Call = void (*)(const void* context, int64_t turn, unsigned thread);
 
-  // What there is to do: written by the caller between two loops, read by whoever holds a turn. All in a
-  // line: whoever is told of a loop has to fetch it from the caller's cache, which may be far away.
-  struct alignas(64) Order {
-    std::atomic<uint64_t> word{0};  // the loop's number in the upper half, how many turns in the lower one
-    std::atomic<Call> call{nullptr};
-    std::atomic<const void*> context{nullptr};
-    std::atomic<size_t> context_bytes{0};
-  };
-  // The turns of a thread that are left: the number of the loop that one was last taken of in the upper half,
-  // how many in the lower one. Of a newer loop none is taken yet. In a line of its own, which its thread
-  // keeps in its cache unless others help it.
+  // The turns of a thread that are left of a loop: the loop's number in the upper half, how many in the lower
+  // one. In a line of its own, so that who takes a turn of his own waits for nobody.
   struct alignas(64) Share {
     std::atomic<uint64_t> ticket{0};
   };
-  // Turns that a thread has done, of all loops.
-  struct alignas(64) Done {
-    std::atomic<uint64_t> turns{0};
-  };
 
-  void run_together(int64_t n, Call call, const void* context, size_t context_bytes);
+  void run_together(int64_t n, Call call, const void* context);
   void step_aside();
-  void wake_sleepers();
-  void do_turn(int64_t turn, unsigned thread);
-  bool take_turn(unsigned thread, unsigned share, uint64_t word);
-  void take_turns(unsigned thread, uint64_t word);
-  void have_done(unsigned thread, uint64_t turns);
-  bool all_done() const;
+  bool take_turn(unsigned thread, unsigned share);
+  void take_turns(unsigned thread);
   void work(unsigned thread);
 
-  Order order_;
-  // What all read and hardly anybody writes.
-  alignas(64) std::atomic<uint32_t> wakes_{0};  // what sleepers wait on
-  std::atomic<bool> stopping_{false};
-  unsigned n_shares_ = 1;
+  // The loop that runs: written between two loops, read by whoever holds a turn.
+  std::atomic<Call> call_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  std::atomic<int64_t> n_{0};
+  uint64_t loop_ = 0;  // its number in the upper half
   std::unique_ptr<Share[]> shares_;
-  std::unique_ptr<Done[]> done_;
-  std::vector<unsigned> cpus_;  // the caller's place, then those of the workers
-  int patience_;                // turns of an idle thread's loop before it lets others run
-  // The caller's.
-  alignas(64) uint64_t loop_ = 0;  // the number of the last one in the upper half
-  uint64_t n_given_ = 0;           // turns, of all loops
-  uint32_t moved_at_ = 1u << 31;   // the loop that the caller was moved before; their count wraps
-  alignas(64) std::atomic<int> sleepers_{0};
-  std::mutex mutex_;          // guards error_
-  std::exception_ptr error_;  // the first of the loop that runs
+  std::atomic<unsigned> n_shares_{0};  // 0 before the first loop
+  alignas(64) std::atomic<int64_t> done_{0};
+  alignas(64) std::atomic<uint32_t> loops_{0};  // what sleepers wait on
+  std::atomic<int> sleepers_{0};
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;              // guards error_
+  std::exception_ptr error_;      // the first of the loop that runs
+  std::vector<unsigned> cpus_;    // the caller's place, then those of the workers
+  uint32_t moved_at_ = 1u << 31;  // the loop that the caller was moved before; their count wraps
+  int patience_;                  // turns of an idle thread's loop before it lets others run
   std::vector<std::thread> workers_;
 };
 

@@ -40,18 +40,6 @@ TEST(ThreadTeam, ManyLoopsOneRightAfterTheOther) {
   }
 }
 
-// A thread without turns in many loops has a ticket of long ago, which must not keep anybody from its turns.
-TEST(ThreadTeam, TurnsOfAThreadThatHadNoneForLong) {
-  ThreadTeam team(3);
-  std::atomic<int64_t> calls = 0;
-  constexpr int64_t kLoops = (1 << 20) + 100;  // the caller writes all tickets meanwhile
-  for (int64_t i = 0; i < kLoops; ++i) team.run(2, [&](int64_t, unsigned) { calls += 1; });
-  EXPECT_EQ(calls, 2 * kLoops);
-  std::vector<std::atomic<int>> taken(9);
-  team.run(9, [&](int64_t turn, unsigned) { ++taken[static_cast<size_t>(turn)]; });
-  for (const auto& count : taken) EXPECT_EQ(count, 1);
-}
-
 TEST(ThreadTeam, AllThreadsTakePart) {
   ThreadTeam team(3);
   std::atomic<int> arrived = 0;

@@ -43,8 +43,7 @@ class MatrixProducts {
     const Reading reading = trial != nullptr ? trial->reading() : reading_unless_timed(n);
     const Turns turns(products, n, team_.n_threads(), reading);
     const auto start = std::chrono::steady_clock::now();
-    // Held by value: what a worker needs first comes from the caller's cache in one piece.
-    const auto take = [this, turns, reading, products, rows_of, &made](int64_t turn, unsigned thread) {
+    team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
       const Weight& w = *products[place.product].w;
       if (place.panels.is_empty()) return;
@@ -58,8 +57,7 @@ class MatrixProducts {
       };
       made_of(place.panels);
       made_of(place.second_run());
-    };
-    team_.run(turns.count(), take);
+    });
     if (trial != nullptr) trial->took(std::chrono::steady_clock::now() - start, weight_bytes(products));
   }
   // The same rows for all threads.
