@@ -193,12 +193,12 @@ std::optional<int> Program::read(int argc, char** argv) {
     write_stdout(std::string(success.what()) + "\n");
     return finish_stdout();
   } catch (const CLI::ParseError& error) {
-    const std::string cut = cut_option(*app_, {argv, static_cast<size_t>(argc)});
-    return cut.empty() ? report_usage(*app_, error) : report_usage(*app_, CLI::ValidationError(cut));
+    const std::string misread = misread_option(*app_, {argv, static_cast<size_t>(argc)});
+    return misread.empty() ? report_usage(*app_, error) : report_usage(*app_, CLI::ValidationError(misread));
   }
   point_to_help(full_name(*app_));
-  const std::string cut = cut_option(*app_, {argv, static_cast<size_t>(argc)});
-  if (!cut.empty()) return fail({ErrorCode::kInvalidArgument, cut});
+  const std::string misread = misread_option(*app_, {argv, static_cast<size_t>(argc)});
+  if (!misread.empty()) return fail({ErrorCode::kInvalidArgument, misread});
   return std::nullopt;
 }
 

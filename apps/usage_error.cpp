@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <vector>
 
@@ -48,6 +49,12 @@ constexpr Elsewhere kElsewhere[] = {
     {"--context", "PROMPT", "; the context is as long as the prompt and N need"},
     {"--num-ctx", "PROMPT", "; the context is as long as the prompt and N need"},
     {"--max-model-len", "PROMPT", "; the context is as long as the prompt and N need"},
+    {"-ngl", "--backend", "; --backend says where layers are, all of them"},
+    {"--n-gpu-layers", "--backend", "; --backend says where layers are, all of them"},
+    {"--gpu-layers", "--backend", "; --backend says where layers are, all of them"},
+    {"-cnv", "PROMPT", "; the prompt is taken as it is, there is no chat in this version"},
+    {"-no-cnv", "PROMPT", "; the prompt is taken as it is, there is no chat in this version"},
+    {"-tb", "--threads", ""},
     {"serve", "generate", "; there is no server in this version"},
     {"server", "generate", "; there is no server in this version"},
     {"pull", "generate", "; inferno does not download: README.md says where models are"},
@@ -128,6 +135,17 @@ std::string exclusion(const std::string& message) {
                      message.substr(at + kVerb.size()));
 }
 
+// "-ngl", which the library takes for -n with the value "gl".
+bool is_name_of_letters(const CLI::App& app, const std::string& word) {
+  if (word.size() < 3 || word[0] != '-' || word[1] == '-') return false;
+  const CLI::Option* option = app.get_option_no_throw(word.substr(0, 2));
+  if (option == nullptr) return false;
+  const std::string value = value_name(*option);
+  const bool takes_a_number = value == "N" || value == "X";
+  return takes_a_number && std::all_of(word.begin() + 1, word.end(),
+                                       [](unsigned char c) { return std::isalpha(c) != 0 || c == '-'; });
+}
+
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining();
   if (!unknown.empty()) return unknown_word(app, command, unknown.front());
@@ -177,13 +195,18 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   return code;
 }
 
-std::string cut_option(const CLI::App& app, std::span<char* const> words) {
+std::string misread_option(const CLI::App& app, std::span<char* const> words) {
   std::string command;
   const CLI::App& target = innermost(app, command);
   const auto takes_a_value = [](const CLI::Option* option) { return option->get_expected_max() > 0; };
   for (size_t i = 1; i < words.size() && words[i] != std::string_view("--"); ++i) {
     const std::string word = words[i];
     if (!word.starts_with('-')) continue;
+    if (is_name_of_letters(target, word)) {
+      const std::string instead = suggestion(target, word);
+      return fmt::format("{} is not an option here{}", quote(word),
+                         instead.empty() ? suggestion(target, "-" + word) : instead);
+    }
     const CLI::Option* option = target.get_option_no_throw(word);
     if (option != nullptr && takes_a_value(option)) {
       ++i;  // which is the value, whatever it looks like

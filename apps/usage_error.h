@@ -20,9 +20,9 @@ std::string full_name(const CLI::App& app);
 // Says on stderr what is wrong and where help is. Returns the exit code.
 int report_usage(const CLI::App& app, const CLI::ParseError& error);
 
-// What is wrong with an option on the command line `words` that ends with its "=", or "": the library takes
-// the next word for its value, or none where it needs none. Of a flag and its opposite the last one counts,
-// so that an alias's can be taken back.
-std::string cut_option(const CLI::App& app, std::span<char* const> words);
+// What is wrong with an option on the command line `words` that the library takes for something else, or "":
+// one that ends with its "=" has the next word for its value, or none where it needs none, and "-ngl" is -n
+// with the value "gl". Of a flag and its opposite the last one counts, so that an alias's can be taken back.
+std::string misread_option(const CLI::App& app, std::span<char* const> words);
 
 }  // namespace inferno::apps
