@@ -46,7 +46,7 @@ int move_page(void* at) {
   return ::madvise(at, PageMover::kHugePage, MADV_COLLAPSE) == 0 ? 0 : errno;
 }
 
-// Whether at least half of its small pages are there.
+// Whether enough of its small pages are there.
 bool is_written(void* at) {
   static const auto kSmallPage = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   std::array<unsigned char, PageMover::kHugePage / 4096> is_there = {};
@@ -54,7 +54,7 @@ bool is_written(void* at) {
   if (n_pages > is_there.size() || ::mincore(at, PageMover::kHugePage, is_there.data()) != 0) return false;
   const auto n =
       std::count_if(is_there.begin(), is_there.end(), [](unsigned char c) { return (c & 1) != 0; });
-  return 2 * static_cast<size_t>(n) >= n_pages;
+  return PageMover::kWorthOneIn * static_cast<size_t>(n) >= n_pages;
 }
 
 }  // namespace

@@ -22,6 +22,9 @@ namespace inferno {
 class PageMover {
  public:
   static constexpr size_t kHugePage = size_t{2} << 20;
+  // Of the small pages in a room that is written bit by bit, one in so many makes it worth moving: memory for
+  // the others is taken before they are written.
+  static constexpr size_t kWorthOneIn = 8;
 
   struct Pace {
     // After the last add(): a program's start comes first.
@@ -39,8 +42,8 @@ class PageMover {
 
   // A huge page's room, from its border on, for as long as its owner lives. From any thread.
   void add(std::weak_ptr<const void> owner, void* page);
-  // The same for a room that is not written yet: it is moved once at least half of its small pages are there,
-  // and then whole. look() finds out.
+  // The same for a room that is not written yet: it is moved once one in kWorthOneIn of its small pages is
+  // there, and then whole. look() finds out.
   void add_unwritten(std::weak_ptr<const void> owner, void* page);
 
   // Looks which of them have been written meanwhile; on the mover's thread, at its pace, and begun at most

@@ -117,14 +117,14 @@ TEST(PageMover, WaitsItsPatienceAndEndsAtOnce) {
   EXPECT_EQ(memory.huge_bytes(), 0u);
 }
 
-TEST(PageMover, MovesWhatIsWrittenByHalfWhenItLooks) {
+TEST(PageMover, MovesWhatIsWrittenInPartWhenItLooks) {
   SmallPages probe, memory;
   if (!test::can_make_huge(probe.page(0)) || !test::can_make_huge(probe.page(1)))
     GTEST_SKIP() << "this system moves no pages (Linux 6.1 and free huge pages of 2 MiB)";
-  constexpr size_t kHalf = PageMover::kHugePage / 2;
-  auto* const nearly_half = static_cast<unsigned char*>(memory.page(1));
-  ::madvise(memory.page(0), kHalf, MADV_DONTNEED);
-  ::madvise(nearly_half, kHalf + 65536, MADV_DONTNEED);
+  constexpr size_t kEnough = PageMover::kHugePage / PageMover::kWorthOneIn;
+  auto* const not_quite = static_cast<unsigned char*>(memory.page(1));
+  ::madvise(memory.page(0), PageMover::kHugePage - kEnough, MADV_DONTNEED);
+  ::madvise(not_quite, PageMover::kHugePage - kEnough + 65536, MADV_DONTNEED);
   PageMover mover({milliseconds(0), 0});
   mover.add_unwritten(memory.owner(), memory.page(0));
   mover.add_unwritten(memory.owner(), memory.page(1));
@@ -133,14 +133,14 @@ TEST(PageMover, MovesWhatIsWrittenByHalfWhenItLooks) {
   EXPECT_EQ(mover.n_moved(), 1u);
   EXPECT_EQ(memory.huge_bytes(), PageMover::kHugePage);
 
-  for (size_t i = 0; i < 65536; i += 4096) nearly_half[i] = 1;
+  for (size_t i = 0; i < 65536; i += 4096) not_quite[i] = 1;
   for (int i = 0; i < 12000 && mover.n_moved() == 1; ++i) {
     mover.look();
     std::this_thread::sleep_for(milliseconds(5));
   }
   EXPECT_EQ(mover.n_moved(), 2u);
-  EXPECT_EQ(nearly_half[0], 1);
-  EXPECT_EQ(nearly_half[1], 0);
+  EXPECT_EQ(not_quite[0], 1);
+  EXPECT_EQ(not_quite[1], 0);
 }
 
 }  // namespace
