@@ -193,8 +193,7 @@ std::optional<int> Program::read(int argc, char** argv) {
     write_stdout(std::string(success.what()) + "\n");
     return finish_stdout();
   } catch (const CLI::ParseError& error) {
-    const std::string misread = misread_option(*app_, {argv, static_cast<size_t>(argc)});
-    return misread.empty() ? report_usage(*app_, error) : report_usage(*app_, CLI::ValidationError(misread));
+    return report_usage(*app_, error, misread_option(*app_, {argv, static_cast<size_t>(argc)}));
   }
   point_to_help(full_name(*app_));
   const std::string misread = misread_option(*app_, {argv, static_cast<size_t>(argc)});

@@ -135,15 +135,18 @@ std::string exclusion(const std::string& message) {
                      message.substr(at + kVerb.size()));
 }
 
-// "-ngl", which the library takes for -n with the value "gl".
+// "-ngl", "-ngl=99" or "-n_gpu", which the library takes for -n with the value "gl". (-tinf is a
+// temperature that others refuse.)
 bool is_name_of_letters(const CLI::App& app, const std::string& word) {
-  if (word.size() < 3 || word[0] != '-' || word[1] == '-') return false;
-  const CLI::Option* option = app.get_option_no_throw(word.substr(0, 2));
+  const std::string name = word.substr(0, word.find('='));
+  if (name.size() < 3 || name[0] != '-' || name[1] == '-' || name == "-tinf" || name == "-tnan") return false;
+  const CLI::Option* option = app.get_option_no_throw(name.substr(0, 2));
   if (option == nullptr) return false;
   const std::string value = value_name(*option);
   const bool takes_a_number = value == "N" || value == "X";
-  return takes_a_number && std::all_of(word.begin() + 1, word.end(),
-                                       [](unsigned char c) { return std::isalpha(c) != 0 || c == '-'; });
+  return takes_a_number && std::all_of(name.begin() + 1, name.end(), [](unsigned char c) {
+           return std::isalpha(c) != 0 || c == '-' || c == '_';
+         });
 }
 
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
@@ -163,7 +166,7 @@ std::string full_name(const CLI::App& app) {
   return command;
 }
 
-std::string suggestion(const CLI::App& app, const std::string& word) {
+std::string suggestion(const CLI::App& app, const std::string& word, Guess guess) {
   const std::string spelled = word.substr(0, word.find('='));
   if (std::string instead = argument_instead(app, spelled); !instead.empty()) return instead;
   if (std::string instead = named_elsewhere(app, spelled); !instead.empty()) return instead;
@@ -176,14 +179,20 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
   // The beginning of one name is meant as that one: --temp.
   const auto begins = [&](std::string_view name) { return spelled.size() > 3 && name.starts_with(spelled); };
   const bool is_beginning = std::count_if(views.begin(), views.end(), begins) == 1;
-  const std::string_view nearest =
-      is_beginning ? *std::find_if(views.begin(), views.end(), begins) : nearest_name(spelled, views);
+  const std::string_view nearest = is_beginning ? *std::find_if(views.begin(), views.end(), begins)
+                                   : guess == Guess::kNearest ? nearest_name(spelled, views)
+                                                              : std::string_view();
   return nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest);
 }
 
-int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+int report_usage(const CLI::App& app, const CLI::ParseError& error, const std::string& misread) {
   std::string command;
   const CLI::App& target = innermost(app, command);
+  if (!misread.empty()) {
+    const int code = fail({ErrorCode::kInvalidArgument, misread});
+    std::fputs(help_pointer(command).c_str(), stderr);
+    return code;
+  }
   const int code = fail({ErrorCode::kInvalidArgument, sentence(target, command, error)});
   const bool arguments_are_wrong =
       dynamic_cast<const CLI::RequiredError*>(&error) != nullptr || !target.remaining().empty();
@@ -203,9 +212,9 @@ std::string misread_option(const CLI::App& app, std::span<char* const> words) {
     const std::string word = words[i];
     if (!word.starts_with('-')) continue;
     if (is_name_of_letters(target, word)) {
-      const std::string instead = suggestion(target, word);
+      const std::string instead = suggestion(target, word, Guess::kBeginning);
       return fmt::format("{} is not an option here{}", quote(word),
-                         instead.empty() ? suggestion(target, "-" + word) : instead);
+                         instead.empty() ? suggestion(target, "-" + word, Guess::kBeginning) : instead);
     }
     const CLI::Option* option = target.get_option_no_throw(word);
     if (option != nullptr && takes_a_value(option)) {

@@ -500,8 +500,8 @@ class CpuBackend final : public HostBackend {
   // this forward pass do nothing, and that says so.
   bool reserve(int64_t n) {
     if (status_) status_ = formed_.reserve(n, max_cols_, forms_, *this);
-    if (status_ && n < kSharedRows)
-      status_ = own_rows_.reserve(team_.n_threads(), n, max_cols_, forms_, *this);
+    const int64_t n_own = std::min(n, kSharedRows - 1);
+    if (status_) status_ = own_rows_.reserve(team_.n_threads(), n_own, max_cols_, forms_, *this);
     return status_.ok();
   }
 
@@ -516,8 +516,8 @@ class CpuBackend final : public HostBackend {
   MatrixProducts products_{team_, *this};
   int64_t max_cols_ = 0;
   XForms forms_;                // that some product takes
-  ActivationBuffer formed_;     // what the products under way multiply, of many rows
-  ThreadRows own_rows_;         // and of few
+  ActivationBuffer formed_;     // what the products under way multiply: of many rows, and of the head
+  ThreadRows own_rows_;         // the same of few rows
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft head_rows_left_, activation_rows_left_;  // of q, k and v; of gate and up
   HeadScreening screening_;
