@@ -8,6 +8,7 @@
 
 #include "apps/help_formatter.h"
 #include "apps/output.h"
+#include "apps/validators.h"
 #include "base/text.h"
 
 namespace inferno::apps {
@@ -135,18 +136,18 @@ std::string exclusion(const std::string& message) {
                      message.substr(at + kVerb.size()));
 }
 
-// "-ngl", "-ngl=99" or "-n_gpu", which the library takes for -n with the value "gl". (-tinf is a
-// temperature that others refuse.)
+// "-ngl", "-ngl=99" or "-n_gpu", which the library takes for -n with the value "gl" …; not -tinf, a number.
 bool is_name_of_letters(const CLI::App& app, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
-  if (name.size() < 3 || name[0] != '-' || name[1] == '-' || name == "-tinf" || name == "-tnan") return false;
+  if (name.size() < 3 || name[0] != '-' || name[1] == '-') return false;
   const CLI::Option* option = app.get_option_no_throw(name.substr(0, 2));
   if (option == nullptr) return false;
   const std::string value = value_name(*option);
   const bool takes_a_number = value == "N" || value == "X";
-  return takes_a_number && std::all_of(name.begin() + 1, name.end(), [](unsigned char c) {
-           return std::isalpha(c) != 0 || c == '-' || c == '_';
-         });
+  const bool is_of_letters = std::all_of(name.begin() + 1, name.end(), [](unsigned char c) {
+    return std::isalpha(c) != 0 || c == '-' || c == '_';
+  });
+  return takes_a_number && is_of_letters && !number().judge(name.substr(2)).empty();
 }
 
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {

@@ -3,7 +3,6 @@
 // (docs/decisions/001, "Each for itself").
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -50,15 +49,14 @@ class ThreadRows {
     if (n_threads > n_threads_) {
       own_ = std::make_unique<Line[]>(n_threads);
       n_threads_ = n_threads;
-      elements_ = 0;
     }
+    const size_t bytes = static_cast<size_t>(rows * cols) * sizeof(float);
     for (unsigned thread = 0; thread < n_threads; ++thread) {
       Own& own = own_[thread].own;
       TRY(own.formed_.reserve(rows, cols, forms, memory));
-      if (rows * cols <= elements_) continue;
-      TRY_ASSIGN(own.x_, memory.alloc(static_cast<size_t>(rows * cols) * sizeof(float)));
+      if (bytes <= own.x_.bytes()) continue;
+      TRY_ASSIGN(own.x_, memory.alloc(bytes));
     }
-    elements_ = std::max(elements_, rows * cols);
     return {};
   }
 
@@ -77,7 +75,6 @@ class ThreadRows {
 
   std::unique_ptr<Line[]> own_;
   unsigned n_threads_ = 0;
-  int64_t elements_ = 0;
   uint64_t loop_ = 0;
 };
 
