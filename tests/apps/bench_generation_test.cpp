@@ -54,7 +54,9 @@ TEST(BenchGeneration, AGateThatIsMissedIsTheExitCode) {
   const Finished missed = bench("--gate decode=0 --gate decode=1000");
   EXPECT_EQ(missed.exit_code, 1);
   EXPECT_TRUE(parse_json(missed.out).ok()) << "what was measured is shown all the same";
-  EXPECT_TRUE(contains(missed.err, "the gate is missed:\n  custom: decode: ")) << missed.err;
+  // A line for each place of the processors, if they were moved between trials.
+  EXPECT_TRUE(contains(missed.err, "the gate is missed:\n  custom")) << missed.err;
+  EXPECT_TRUE(contains(missed.err, ": decode: ")) << missed.err;
   EXPECT_TRUE(contains(missed.err, "at least 1000 % asked for")) << missed.err;
   EXPECT_FALSE(contains(missed.err, "at least 0 %")) << missed.err;
   const Finished unknown = bench("--gate speed=3");

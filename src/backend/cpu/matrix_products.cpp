@@ -10,10 +10,13 @@ namespace reference = kernels::reference;
 
 // Weights below that a cache may keep from one token to the next: nothing to fetch.
 constexpr uint64_t kUncachedBytes = 256 * 1024;
-// Turns for each thread in a product of many rows: enough for one that comes late to be caught up with.
+// Turns for each thread in a product of many rows: enough for one that comes late to be caught up with …
 constexpr int64_t kTurnsPerThread = 8;
-// … and of a multiple of so many panels, at least as many as any ISA multiplies at once.
-constexpr int64_t kPanelTile = 4;
+// … and, but for the last ones of a loop, of a multiple of so many units, as many as any ISA multiplies at
+// once.
+constexpr int64_t kUnitsAtOnce = 2;
+// A unit's rows of weights there: a tile of panels.
+constexpr int64_t kTileRows = 32;
 // Bytes of a turn of few rows of activations that fetches nothing for the next one: many, since to take a
 // turn is an atomic operation, for which a thread waits until all that it reads is there
 // (docs/decisions/001). But others wait for a turn whose thread has lost its processor, so that it is not
@@ -64,28 +67,26 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     const Weight& w = *products[i].w;
     const int64_t n_panels = panels_of(w);
     n_runs_[i] = in_two_runs ? runs_of(matrix_of(w).kernel, n_rows) : 1;
-    if (few_rows_ || n_runs_[i] > 1) {
-      unit_panels_[i] = std::max<int64_t>(1, kTurnRows / rows_of_panel(w));
-      n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
-      const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
-      const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
-      const int64_t most = most_units(i, n);
-      const int64_t least = fetches_next_ ? 1 : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;
-      ramps_[i] = TurnRamp(n, least, most, few_rows_ && fetches_next_ && i == 0,
-                           few_rows_ && i + 1 == products.size());
-      count += n_threads * ramps_[i].n_turns();
-    } else {
-      const int64_t wanted = n_panels / (n_threads * kTurnsPerThread);
-      panels_[i] = n_threads == 1 ? n_panels : std::max(kPanelTile, wanted / kPanelTile * kPanelTile);
-      count += (n_panels + panels_[i] - 1) / std::max<int64_t>(1, panels_[i]);
-    }
+    const bool is_tiled = !few_rows_ && n_runs_[i] == 1;
+    unit_panels_[i] = std::max<int64_t>(1, (is_tiled ? kTileRows : kTurnRows) / rows_of_panel(w));
+    n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
+    const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
+    const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
+    const int64_t most = most_units(i, n);
+    const int64_t least = fetches_next_ ? 1 : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;
+    ramps_[i] = TurnRamp(n, least, most, few_rows_ && fetches_next_ && i == 0,
+                         (few_rows_ || is_tiled) && i + 1 == products.size());
+    count += n_threads * ramps_[i].n_turns();
     ends_[i] = count;
   }
 }
 
 int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
   const Weight& w = *products_[i].w;
-  if (!few_rows_) return std::max<int64_t>(1, n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]));
+  if (!few_rows_) {
+    const int64_t most = n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]);
+    return most < kUnitsAtOnce ? kUnitsAtOnce : most / kUnitsAtOnce * kUnitsAtOnce;
+  }
   const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;
   if (bytes == 0) return 1;
   if (fetches_next_) return std::max<int64_t>(1, kernels::kFetchedBytes / bytes);
@@ -102,19 +103,14 @@ MatrixProducts::Place MatrixProducts::Turns::place_of(int64_t turn) const {
   const int64_t n_panels = panels_of(*products_[i].w);
   const int64_t thread = (turn - first) % n_threads_;
   const int64_t own_turn = (turn - first) / n_threads_;
-  if (few_rows_ || n_runs_[i] > 1) {
-    const int64_t begin = n_units_[i] * thread / n_threads_;
-    const int64_t n = n_units_[i] * (thread + 1) / n_threads_ - begin;
-    const int64_t n_of_run = (n + n_runs_[i] - 1) / n_runs_[i];
-    const auto panel_of = [&](int64_t unit) { return std::min(n_panels, (begin + unit) * unit_panels_[i]); };
-    const Panels panels = {panel_of(ramps_[i].begin(own_turn, n_of_run)),
-                           panel_of(ramps_[i].begin(own_turn + 1, n_of_run))};
-    if (n_runs_[i] == 1) return {i, panels};
-    return {i, panels, {n_of_run * unit_panels_[i], panel_of(n), asks_ahead_}};
-  }
-  const int64_t n_turns = ends_[i] - first;
-  const int64_t part = thread * (n_turns / n_threads_) + std::min(thread, n_turns % n_threads_) + own_turn;
-  return {i, {part * panels_[i], std::min(n_panels, (part + 1) * panels_[i])}};
+  const int64_t begin = n_units_[i] * thread / n_threads_;
+  const int64_t n = n_units_[i] * (thread + 1) / n_threads_ - begin;
+  const int64_t n_of_run = (n + n_runs_[i] - 1) / n_runs_[i];
+  const auto panel_of = [&](int64_t unit) { return std::min(n_panels, (begin + unit) * unit_panels_[i]); };
+  const Panels panels = {panel_of(ramps_[i].begin(own_turn, n_of_run)),
+                         panel_of(ramps_[i].begin(own_turn + 1, n_of_run))};
+  if (n_runs_[i] == 1) return {i, panels};
+  return {i, panels, {n_of_run * unit_panels_[i], panel_of(n), asks_ahead_}};
 }
 
 MatrixProducts::Fetched MatrixProducts::Turns::after(int64_t turn) const {

@@ -143,9 +143,8 @@ class MatrixProducts {
     bool fetches_next_;
     bool asks_ahead_;  // of two runs
 
-    std::array<int64_t, kMaxProducts> ends_ = {};    // turns of the products up to this one
-    std::array<int64_t, kMaxProducts> panels_ = {};  // of a turn, where rows are many
-    // Where they are few, or there are two runs: units of kTurnRows or of a panel.
+    std::array<int64_t, kMaxProducts> ends_ = {};  // turns of the products up to this one
+    // What turns are made of: units of some rows of weights, or of a panel.
     std::array<int64_t, kMaxProducts> unit_panels_ = {}, n_units_ = {}, n_runs_ = {};
     std::array<TurnRamp, kMaxProducts> ramps_;
   };

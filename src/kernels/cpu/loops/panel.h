@@ -26,6 +26,22 @@ void for_tiles_of_runs(const PanelMatmulParams& p, const Tile& tile) {
   }
 }
 
+// Before a tile of many rows is multiplied: asks for the lines of its outputs, to be written. Another thread
+// has read what lay there, and stores that wait for its cache one after the other would hold up the next tile
+// (docs/decisions/001, "Outputs asked for").
+template <class V, int kPanels, int kRows>
+inline __attribute__((always_inline)) void hint_outputs(const PanelMatmulParams& p, int64_t panel,
+                                                        int64_t r) {
+  if constexpr (kRows > kStreamedRows) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i)
+        __builtin_prefetch(p.y + (r + t) * p.m + (panel + i * panel_step(p)) * V::kLanes, 1, 3);
+    }
+  }
+}
+
 // The outputs of kPanels panels of a tile, of which the first is number `panel`, and kRows rows of
 // activations, from row r on.
 template <class V, int kPanels, int kRows>

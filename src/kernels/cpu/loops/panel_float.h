@@ -85,6 +85,7 @@ void multiply_float_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, A
       for (int i = 0; i < kPanels; ++i) y[i][t] = V::fma(w[i], xj, y[i][t]);
     }
   };
+  hint_outputs<V, kPanels, kRows>(p, panel, r);
   int64_t j = 0;
   if constexpr (AnyFetch::kFetches) {
     for (; j + kFetchedElements <= p.k; j += kFetchedElements) {

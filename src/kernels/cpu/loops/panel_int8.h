@@ -143,6 +143,7 @@ void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], i
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
+  hint_outputs<V, kPanels, kRows>(p, panel, r);
   for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
     typename Format::Scales scales[kPanels];
 #pragma GCC unroll 4
