@@ -41,6 +41,8 @@ TEST(TurnRamp, GrowsFromTheFirstAndShrinksToTheLast) {
   EXPECT_EQ(sizes(TurnRamp(10, 1, 5, false, false), 10), (std::vector<int64_t>{5, 5}));
   EXPECT_EQ(sizes(TurnRamp(64, 8, 32, false, true), 64), (std::vector<int64_t>{32, 8, 16, 8}));
   EXPECT_EQ(sizes(TurnRamp(16, 4, 16, false, true), 16), (std::vector<int64_t>{12, 4}));
+  EXPECT_EQ(sizes(TurnRamp(16, 1, 2, false, true), 16), (std::vector<int64_t>{2, 2, 2, 2, 1, 2, 2, 2, 1}));
+  EXPECT_EQ(sizes(TurnRamp(2, 1, 2, false, true), 2), (std::vector<int64_t>{1, 1}));
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ namespace reference = kernels::reference;
 constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Turns for each thread in a product of many rows: enough for one that comes late to be caught up with …
 constexpr int64_t kTurnsPerThread = 8;
-// … and, but for the last ones of a loop, of a multiple of so many units, as many as any ISA multiplies at
-// once.
+// … and of a multiple of so many units, but for one turn of a thread in each product and the last ones of a
+// loop: as many panels as any ISA multiplies at once (AMX four).
 constexpr int64_t kUnitsAtOnce = 2;
-// A unit's rows of weights there: a tile of panels.
-constexpr int64_t kTileRows = 32;
+// A unit's rows of weights there: two panels of AVX-512, whole tiles of any narrower ISA.
+constexpr int64_t kTiledUnitRows = 32;
 // Bytes of a turn of few rows of activations that fetches nothing for the next one: many, since to take a
 // turn is an atomic operation, for which a thread waits until all that it reads is there
 // (docs/decisions/001). But others wait for a turn whose thread has lost its processor, so that it is not
@@ -68,14 +68,17 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     const int64_t n_panels = panels_of(w);
     n_runs_[i] = in_two_runs ? runs_of(matrix_of(w).kernel, n_rows) : 1;
     const bool is_tiled = !few_rows_ && n_runs_[i] == 1;
-    unit_panels_[i] = std::max<int64_t>(1, (is_tiled ? kTileRows : kTurnRows) / rows_of_panel(w));
+    unit_panels_[i] = std::max<int64_t>(1, (is_tiled ? kTiledUnitRows : kTurnRows) / rows_of_panel(w));
     n_units_[i] = (n_panels + unit_panels_[i] - 1) / unit_panels_[i];
     const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
     const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
     const int64_t most = most_units(i, n);
-    const int64_t least = fetches_next_ ? 1 : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;
+    // What AMX prepares of the activations serves all panels of a turn.
+    const int64_t fewest = is_tiled && matrix_of(w).kernel.multiply_tiles != nullptr ? kUnitsAtOnce : 1;
+    const int64_t least =
+        fetches_next_ ? std::min(fewest, most) : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;
     ramps_[i] = TurnRamp(n, least, most, few_rows_ && fetches_next_ && i == 0,
-                         (few_rows_ || is_tiled) && i + 1 == products.size());
+                         (few_rows_ || (is_tiled && n_threads > 1)) && i + 1 == products.size());
     count += n_threads * ramps_[i].n_turns();
     ends_[i] = count;
   }
@@ -84,7 +87,9 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
 int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
   const Weight& w = *products_[i].w;
   if (!few_rows_) {
+    if (n_threads_ == 1 && n_runs_[i] == 1) return std::max<int64_t>(1, n);
     const int64_t most = n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]);
+    if (n_runs_[i] > 1) return std::max<int64_t>(1, most);
     return most < kUnitsAtOnce ? kUnitsAtOnce : most / kUnitsAtOnce * kUnitsAtOnce;
   }
   const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;

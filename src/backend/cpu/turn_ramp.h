@@ -1,8 +1,7 @@
-// TurnRamp: the turns in which a thread goes through a product where rows of activations are few or weights
-// are read in two runs. A turn is `most` units of the weights (of a run), while the next turn's may be
-// fetched. But where it says so, a loop of the team begins with `least` units, then twice as many at each
-// turn, since what it begins with nobody has fetched; and it ends with fewer and fewer, since others wait for
-// the last turn.
+// TurnRamp: the turns in which a thread goes through a product. A turn is `most` units of the weights (of a
+// run), while the next turn's may be fetched. But where it says so, a loop of the team begins with `least`
+// units, then twice as many at each turn, since what it begins with nobody has fetched; and it ends with
+// fewer and fewer, since others wait for the last turn.
 #pragma once
 
 #include <algorithm>
