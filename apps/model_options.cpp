@@ -95,9 +95,9 @@ void add_head_screen_option(Command command, ModelOptions& options) {
   command.add_flag(
       "--head-screen,!--no-head-screen", options.head_screen,
       "Read of the LM head only what can hold the likeliest token: the same tokens at temperature 0, sooner "
-      "where the head is larger than the caches. Without either, as long as it is faster: heads in Q8_0 and "
-      "Q6_K from 16 MiB on, where the processor multiplies bytes in one instruction. With --head-screen also "
-      "small ones and, by a copy in 4.5 bits a weight, those in F32, F16 and BF16");
+      "where the head is larger than the caches. Without either, as long as it is faster: heads from 16 MiB "
+      "on, in F32, F16 and BF16 by a copy in 4.5 bits a weight, in Q8_0 and Q6_K where the processor "
+      "multiplies bytes in one instruction. With --head-screen also small ones and others of these types");
 }
 
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {

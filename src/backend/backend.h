@@ -216,8 +216,10 @@ class Backend {
 // backend/cpu/head_screen.h. The highest logit and where it stands are the same, bit for bit.
 enum class ScreenedHeads : uint8_t {
   kNone,
-  kLarge,  // from 16 MiB on, where it takes next to no memory (Q8_0 and Q6_K in planes); used if it is faster
-  kAll,    // any size, and those in floating point by a copy; used as long as it reads less
+  // From 16 MiB on, where it is small beside the head (Q8_0 and Q6_K in planes, floating point by a copy);
+  // used if it is faster.
+  kLarge,
+  kAll,  // any size, and Q8_0 and Q6_K by a copy where there are no planes; used as long as it reads less
 };
 
 struct BackendOptions {

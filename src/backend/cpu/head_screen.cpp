@@ -28,42 +28,13 @@ constexpr uint64_t kLargeHead = uint64_t{16} << 20;
 // Where more than this of the head's bytes are read after all, the screen has gained nothing.
 constexpr double kWorthwhile = 0.9;
 
-bool can_be_copied(const Tensor& head) {
-  switch (head.dtype) {
-    case DType::kF32:
-    case DType::kF16:
-    case DType::kBF16:
-    case DType::kQ8_0:
-    case DType::kQ6_K:
-      return head.cols() % kBlock32 == 0;
-    default:
-      return false;
-  }
+bool is_floating_point(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
 }
 
-struct Squares {
-  double lost = 0, all = 0;
-};
-
-// Rounds 32 weights.
-Squares round_block(const float* w, BlockQ4_0& block) {
-  float largest = 0;
-  for (int i = 0; i < kBlock32; ++i) largest = std::fabs(w[i]) > std::fabs(largest) ? w[i] : largest;
-  block.d = f32_to_f16(largest / -8);
-  const float d = f16_to_f32(block.d);
-  const float inverse = d != 0 ? 1 / d : 0;
-  uint8_t q[kBlock32];
-  Squares squares;  // in double, where no square of a float is too small or too large
-  for (int i = 0; i < kBlock32; ++i) {
-    const float code = w[i] * inverse + 8.5f;
-    q[i] = static_cast<uint8_t>(code >= 0 ? (code < 15 ? code : 15.0f) : 0.0f);  // of a NaN 0
-    const double value = w[i];
-    const double off = value - static_cast<double>(d) * (q[i] - 8);
-    squares.lost += off * off;
-    squares.all += value * value;
-  }
-  for (int i = 0; i < kBlock32 / 2; ++i) block.qs[i] = static_cast<uint8_t>(q[i] | q[i + kBlock32 / 2] << 4);
-  return squares;
+bool can_be_copied(const Tensor& head) {
+  return head.cols() % kBlock32 == 0 &&
+         (is_floating_point(head.dtype) || head.dtype == DType::kQ8_0 || head.dtype == DType::kQ6_K);
 }
 
 // Not less than the value.
@@ -101,32 +72,39 @@ void measure_planes(const Tensor& head, const CpuMatrix& packed, const kernels::
   });
 }
 
-void round_panels(const Tensor& head, const kernels::PanelMatmul& kernel, int64_t n_panels, ThreadTeam& team,
+void round_panels(const Tensor& head, const CpuKernels& kernels, int64_t n_panels, ThreadTeam& team,
                   uint8_t* panels, const Norms& norms) {
+  const kernels::PanelMatmul& kernel = kernels.matmul[static_cast<size_t>(kCoarse)];
+  const auto of_type = kernels.coarse_row[static_cast<size_t>(head.dtype)];
+  const auto of_floats = kernels.coarse_row[static_cast<size_t>(DType::kF32)];
   const int64_t k = head.cols();
   const int64_t panel_bytes = kernel.panel_bytes(k);
   const auto row_bytes_in = static_cast<int64_t>(row_bytes(head.dtype, static_cast<size_t>(k)));
   const int64_t blocks_per_row = k / kBlock32;
+  // What the kernel's sums may have lost, and more.
+  const double margin = 1 + static_cast<double>(k + 64) * 0x1p-23, least = static_cast<double>(k) * 0x1p-149;
+  const auto root = [&](float squares) {
+    return up(std::sqrt(margin * static_cast<double>(squares) + least));
+  };
   constexpr int64_t kPanelsPerTurn = 64;
   team.run((n_panels + kPanelsPerTurn - 1) / kPanelsPerTurn, [&](int64_t turn, unsigned) {
-    std::vector<float> row(static_cast<size_t>(k));
+    std::vector<float> floats(of_type == nullptr ? static_cast<size_t>(k) : 0);
     std::vector<BlockQ4_0> blocks(static_cast<size_t>(kernel.rows * blocks_per_row));
     const int64_t end = std::min(n_panels, (turn + 1) * kPanelsPerTurn);
     for (int64_t panel = turn * kPanelsPerTurn; panel < end; ++panel) {
       const int64_t first = panel * kernel.rows;
       const int64_t n_rows = std::min(kernel.rows, head.rows() - first);
       for (int64_t r = 0; r < n_rows; ++r) {
-        kernels::reference::dequantize(head.dtype, head.as<const uint8_t>() + (first + r) * row_bytes_in,
-                                       row.data(), k);
-        Squares squares;
-        for (int64_t b = 0; b < blocks_per_row; ++b) {
-          const Squares of_block =
-              round_block(row.data() + b * kBlock32, blocks[static_cast<size_t>(r * blocks_per_row + b)]);
-          squares.lost += of_block.lost;
-          squares.all += of_block.all;
+        const uint8_t* row = head.as<const uint8_t>() + (first + r) * row_bytes_in;
+        if (of_type == nullptr) {
+          kernels::reference::dequantize(head.dtype, row, floats.data(), k);
+          row = reinterpret_cast<const uint8_t*>(floats.data());
         }
-        norms.lost[first + r] = up(std::sqrt(squares.lost));
-        norms.norm[first + r] = up(std::sqrt(squares.all));
+        float lost = 0, norm = 0;
+        (of_type != nullptr ? of_type
+                            : of_floats)({row, k, blocks.data() + r * blocks_per_row, &lost, &norm});
+        norms.lost[first + r] = root(lost);
+        norms.norm[first + r] = root(norm);
       }
       kernel.pack(reinterpret_cast<const uint8_t*>(blocks.data()),
                   blocks_per_row * static_cast<int64_t>(sizeof(BlockQ4_0)), n_rows, k,
@@ -162,7 +140,9 @@ ScreenKind screen_kind(const Tensor& head, const CpuKernels& kernels, ScreenedHe
     const bool is_worth_it = which == ScreenedHeads::kAll || head.bytes() >= kLargeHead;
     return is_worth_it ? ScreenKind::kUpperPlane : ScreenKind::kNone;
   }
-  return which == ScreenedHeads::kAll && can_be_copied(head) ? ScreenKind::kCopy : ScreenKind::kNone;
+  const bool is_worth_it =
+      which == ScreenedHeads::kAll || (is_floating_point(head.dtype) && head.bytes() >= kLargeHead);
+  return is_worth_it && can_be_copied(head) ? ScreenKind::kCopy : ScreenKind::kNone;
 }
 
 uint64_t head_screen_bytes(const Tensor& head, const CpuKernels& kernels, ScreenKind kind) {
@@ -183,7 +163,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
         "panels of {} and {} rows, groups of {}", packed.kernel.rows, kernel.rows, group_rows);
   const uint64_t bytes = head_screen_bytes(head, kernels, kind);
   const uint64_t panel_bytes = is_copy ? sizes_of(head, kernels).panel_bytes : 0;
-  const std::string name = std::string(cached.name) + " screen 3";  // raised when what is made here changes
+  const std::string name = std::string(cached.name) + " screen 4";  // raised when what is made here changes
   Tensor shape = head;
   shape.dtype = is_copy ? kCoarse : DType::kF32;
   std::shared_ptr<const void> owner;
@@ -194,7 +174,7 @@ Result<std::shared_ptr<const HeadScreen>> make_head_screen(const Tensor& head, c
     auto* lost = reinterpret_cast<float*>(panels + panel_bytes);
     const Norms norms = {lost, lost + head.rows()};
     if (is_copy) {
-      round_panels(head, kernel, sizes_of(head, kernels).n_panels, team, panels, norms);
+      round_panels(head, kernels, sizes_of(head, kernels).n_panels, team, panels, norms);
     } else {
       measure_planes(head, packed, kernels.planes[static_cast<size_t>(head.dtype)], team, norms);
     }

@@ -54,6 +54,7 @@ struct CpuKernels {
   // Likewise kF16Parts.
   void (*to_f16)(const F16Params& p);
   int64_t logit_group;
+  void (*coarse_row[kDTypeIds])(const CoarseRowParams& p);  // by DType: F32, F16 and BF16
   void (*bound_logits)(const LogitBoundsParams& p);
   PanelMatmul matmul[kDTypeIds];   // by DType
   PlanesMatmul planes[kDTypeIds];  // likewise

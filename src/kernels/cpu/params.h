@@ -145,6 +145,19 @@ struct PlanesMatmul {
   void (*square_norms)(const PlaneNormsParams& p) = nullptr;
 };
 
+// A row of an LM head in Q4_0, each weight rounded to the nearest multiple of its block's scale. And sums of
+// squares, of which each float32 operation may have lost half a unit in the last place: two for each of the k
+// elements and one for each lane of a vector; of squares below 2^-126 up to 2^-149 each.
+struct CoarseRowParams {
+  const uint8_t* w;   // (k) of a type in floating point
+  int64_t k;          // a multiple of 32
+  BlockQ4_0* blocks;  // (k / 32)
+  // Of what the blocks lack of the weights, and of the weights. NaN where a weight is; NaN or infinite where
+  // one is infinite.
+  float* lost;
+  float* norm;
+};
+
 // Of each group of an LM head's rows, CpuKernels::logit_group of them, the last one maybe fewer:
 //   coarse = max logits[i],  most = max (logits[i] + lost[i] * length + norm[i] * off)
 // and infinity where one of them is a NaN. -inf takes the logits' place.

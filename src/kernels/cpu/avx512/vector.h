@@ -191,6 +191,11 @@ struct Avx512Vector {
   static void store_bytes(uint8_t* p, I x) {
     _mm512_storeu_si512(p, x);
   }
+  static I even_then_odd_i16(I x) {
+    const __m256i even = _mm512_cvtepi32_epi16(x);
+    const __m256i odd = _mm512_cvtepi32_epi16(_mm512_srli_epi32(x, 16));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(even), odd, 1);
+  }
   template <int kShift, int kMask>
   static I byte_field(I x) {
     if constexpr (kShift > 0) x = _mm512_srli_epi16(x, kShift);

@@ -4,6 +4,7 @@
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/loops/attention.h"
 #include "kernels/cpu/loops/attention_pipeline.h"
+#include "kernels/cpu/loops/coarse_rows.h"
 #include "kernels/cpu/loops/k_quants.h"
 #include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/logit_bounds.h"
@@ -81,6 +82,9 @@ void fill_float_ops(CpuKernels* table) {
   table->quantize = quantize_rows<V>;
   table->logit_group = V::kLanes;
   table->bound_logits = bound_logits<V>;
+  table->coarse_row[static_cast<int>(DType::kF32)] = coarse_row<V, ElementF32<V>>;
+  table->coarse_row[static_cast<int>(DType::kF16)] = coarse_row<V, ElementF16<V>>;
+  table->coarse_row[static_cast<int>(DType::kBF16)] = coarse_row<V, ElementBF16<V>>;
   table->matmul[static_cast<int>(DType::kF32)] = float_panels<V, ElementF32<V>>();
   table->matmul[static_cast<int>(DType::kF16)] = float_panels<V, ElementF16<V>>();
   table->matmul[static_cast<int>(DType::kBF16)] = float_panels<V, ElementBF16<V>>();

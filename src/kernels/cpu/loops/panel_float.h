@@ -45,8 +45,19 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   constexpr auto kBytes = static_cast<int64_t>(sizeof(Stored));
   const int64_t written = n_rows < V::kLanes ? 0 : k * V::kLanes * kBytes;
   std::memset(panel + written, 0, static_cast<size_t>(float_panel_bytes<V, Element>(k) - written));
+  int64_t first = 0;
+  if constexpr (kBytes == 2 && requires { V::transpose_quads; }) {
+    constexpr int64_t kCols = 16;  // two in each quad
+    for (; n_rows == V::kLanes && k - first >= kCols; first += kCols) {
+      typename V::I pairs[kCols / 2];
+      V::transpose_quads(w + first * kBytes, stride, pairs);
+#pragma GCC unroll 8
+      for (int64_t i = 0; i < kCols / 2; ++i)
+        V::store_bytes(panel + (first + 2 * i) * V::kLanes * kBytes, V::even_then_odd_i16(pairs[i]));
+    }
+  }
   for (int64_t row = 0; row < n_rows; ++row) {
-    for (int64_t j = 0; j < k; ++j)
+    for (int64_t j = first; j < k; ++j)
       std::memcpy(panel + (j * V::kLanes + row) * kBytes, w + row * stride + j * kBytes, kBytes);
   }
 }
