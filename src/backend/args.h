@@ -46,9 +46,12 @@ struct Weight {
   int64_t rows = 0;  // outputs; 1 for a vector
   int64_t cols = 0;  // inputs
   std::shared_ptr<const void> data;
+  size_t stored_bytes = 0;  // where a backend keeps it in fewer than the file has, else 0
 
   bool empty() const { return data == nullptr; }
   size_t bytes() const { return row_bytes(dtype, static_cast<size_t>(rows * cols)); }
+  // What a product reads.
+  size_t read_bytes() const { return stored_bytes != 0 ? stored_bytes : bytes(); }
 };
 
 // The flat arrays that describe a batch; names as in flash-attention and vLLM.

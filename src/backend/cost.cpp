@@ -40,7 +40,8 @@ constexpr uint64_t kActFlops = 6;   // an exponential counted as one
 
 Cost product_cost(const Weight& w, int64_t n) {
   Cost cost;
-  cost.weight_bytes = w.bytes();
+  cost.weight_bytes = w.read_bytes();
+  cost.spared_bytes = w.bytes() - w.read_bytes();
   cost.flops = 2 * u64(n) * u64(w.rows) * u64(w.cols);
   return cost;
 }

@@ -162,10 +162,15 @@ bool leaves_head_unread(const Trial& trial) {
   return use.passes > 0 && use.read_bytes < use.head_bytes;
 }
 
-// As if the decode passes had read what a screen left unread of the LM head, each the mean of all passes, the
-// prompt's last one included.
-std::vector<Trial> with_whole_head(std::vector<Trial> trials) {
+bool spares_bytes(const Trial& trial) {
+  return leaves_head_unread(trial) || trial.decode_cost.spared_bytes > 0;
+}
+
+// As if the decode passes had read all weights, in as many bytes as the file has; of the LM head what a
+// screen left unread, each the mean of all passes, the prompt's last one included.
+std::vector<Trial> with_all_bytes(std::vector<Trial> trials) {
   for (Trial& trial : trials) {
+    trial.decode_cost = trial.decode_cost.as_in_file();
     if (!leaves_head_unread(trial)) continue;
     const metrics::HeadScreenUse& use = trial.head_screen;
     trial.decode_cost.weight_bytes += (use.head_bytes - use.read_bytes) / use.passes * trial.steps.size();
@@ -319,9 +324,9 @@ std::optional<Figures> figures(const ConfigResult& result, const Setting& settin
   f.limits = median_limits(trials, limit);
   f.prefill = phase(trials, &Trial::prefill, &Trial::prefill_cost, limit, f.limits);
   f.decode = phase(trials, &Trial::decode, &Trial::decode_cost, limit, f.limits);
-  if (std::any_of(trials.begin(), trials.end(), leaves_head_unread)) {
-    const auto whole = phase(with_whole_head(trials), &Trial::decode, &Trial::decode_cost, limit, f.limits);
-    if (whole) f.decode_of_whole_head = whole->of_ceiling;
+  if (std::any_of(trials.begin(), trials.end(), spares_bytes)) {
+    const auto whole = phase(with_all_bytes(trials), &Trial::decode, &Trial::decode_cost, limit, f.limits);
+    if (whole) f.decode_of_all_bytes = whole->of_ceiling;
   }
   f.prompt_parts = prompt_figures(trials, limit);
   f.bytes_per_token = mean_bytes_per_token(trials);

@@ -108,9 +108,9 @@ struct Figures {
   std::optional<double> stalled;            // stalled_share(), the median over trials
   Shares shares;
   std::optional<PhaseFigures> prefill, decode;
-  // Decode against the ceiling of engines that read all of the LM head for each token; absent where no part
-  // was left unread.
-  std::optional<OfCeiling> decode_of_whole_head;
+  // Decode against the ceiling of engines that read for each token all bytes that the file has of the
+  // weights; absent where no part of the LM head was left unread and nothing is kept in fewer bytes.
+  std::optional<OfCeiling> decode_of_all_bytes;
   std::optional<PromptFigures> prompt_parts;
   Limits limits;               // the medians of what held for the trials
   double bytes_per_token = 0;  // counted by the backend, mean over decode passes; 0 without any

@@ -20,7 +20,7 @@ std::optional<double> of_prompt(const Figures& f) {
 }
 
 std::optional<double> of_decode(const Figures& f) {
-  if (f.decode_of_whole_head) return percent(f.decode_of_whole_head);
+  if (f.decode_of_all_bytes) return percent(f.decode_of_all_bytes);
   return f.decode ? percent(f.decode->of_ceiling) : std::nullopt;
 }
 

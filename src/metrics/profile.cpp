@@ -12,6 +12,7 @@ Cost& Cost::operator+=(const Cost& other) {
   activation_bytes += other.activation_bytes;
   flops += other.flops;
   attention_flops += other.attention_flops;
+  spared_bytes += other.spared_bytes;
   return *this;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace inferno::metrics {
@@ -16,8 +17,16 @@ struct Cost {
   uint64_t activation_bytes = 0;
   uint64_t flops = 0;
   uint64_t attention_flops = 0;  // of these, attention's: between activations, whatever the weights are
+  // What the file has of the weights beyond weight_bytes, since they are kept in fewer bytes.
+  uint64_t spared_bytes = 0;
 
   uint64_t bytes() const { return weight_bytes + kv_bytes + activation_bytes; }
+  // Had the weights been read as the file has them.
+  Cost as_in_file() const {
+    Cost cost = *this;
+    cost.weight_bytes += std::exchange(cost.spared_bytes, 0);
+    return cost;
+  }
   Cost& operator+=(const Cost& other);
 };
 

@@ -136,7 +136,7 @@ TEST_P(HeadScreenTest, DropsMostOfAHeadThatIsSure) {
     const metrics::HeadScreenUse& use = backend_->head_screen_use();
     EXPECT_EQ(use.passes, 1u);
     EXPECT_EQ(use.screened, 1u);
-    EXPECT_EQ(use.head_bytes, head_.bytes());
+    EXPECT_EQ(use.head_bytes, head_.read_bytes());
     EXPECT_LT(use.read_bytes, use.head_bytes);
     EXPECT_EQ(backend_->counters().weight_bytes, norm_.bytes() + use.read_bytes);
   }

@@ -140,21 +140,26 @@ TEST(Figures, NameTheCeilingThatBinds) {
   EXPECT_FALSE(f->prefill->of_ceiling->partial);
 }
 
-TEST(Figures, WhatAScreenLeftUnreadCountsForTheWholeHead) {
+TEST(Figures, WhatWasNotReadCountsForAllBytes) {
   bench::Trial trial = three_tokens();  // 200 MB in 10 ms: 50 % of 40 GB/s
-  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_whole_head);
+  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_all_bytes);
   // Three passes, of which the prompt's is none of decode: 20 MB less in each of the other two.
   trial.head_screen = {.passes = 3, .screened = 3, .head_bytes = 150'000'000, .read_bytes = 90'000'000};
   const auto f = bench::figures(result_of({trial}), make_setting());
   EXPECT_DOUBLE_EQ(f->decode->of_ceiling->pct, 50);
-  ASSERT_TRUE(f->decode_of_whole_head);
-  EXPECT_DOUBLE_EQ(f->decode_of_whole_head->pct, 60);  // 240 MB
+  ASSERT_TRUE(f->decode_of_all_bytes);
+  EXPECT_DOUBLE_EQ(f->decode_of_all_bytes->pct, 60);  // 240 MB
   EXPECT_DOUBLE_EQ(f->bytes_per_token, 100e6);
   // Of trials, the middle one: with 50, 50 and 60 %.
   const auto mixed = bench::figures(result_of({three_tokens(), trial, three_tokens()}), make_setting());
-  EXPECT_DOUBLE_EQ(mixed->decode_of_whole_head->pct, 50);
+  EXPECT_DOUBLE_EQ(mixed->decode_of_all_bytes->pct, 50);
+  // As many bytes again that the file has and nobody reads: 440 MB.
+  trial.decode_cost.spared_bytes = 200'000'000;
+  EXPECT_DOUBLE_EQ(bench::figures(result_of({trial}), make_setting())->decode_of_all_bytes->pct, 110);
+  EXPECT_DOUBLE_EQ(bench::figures(result_of({trial}), make_setting())->decode->of_ceiling->pct, 50);
+  trial.decode_cost.spared_bytes = 0;
   trial.head_screen.read_bytes = 151'000'000;  // a screen that saved nothing
-  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_whole_head);
+  EXPECT_FALSE(bench::figures(result_of({trial}), make_setting())->decode_of_all_bytes);
 }
 
 TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {

@@ -108,7 +108,7 @@ TEST_F(Repack, TheScreenOfTheHeadIsKeptToo) {
 }
 
 TEST_F(Repack, LogitsAreTheSameBitByBit) {
-  for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16, DType::kQ8_K}) {
+  for (const DType dtype : {DType::kQ8_0, DType::kQ4_K, DType::kF16, DType::kBF16, DType::kQ8_K}) {
     SCOPED_TRACE(name(dtype));
     fs::remove_all(folder_);
     synthesize(dtype);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "base/content_hash.h"
 #include "base/cpu_features.h"
 #include "support/random.h"
+#include "tensor/half.h"
 
 namespace inferno::test {
 namespace {
@@ -83,7 +85,7 @@ TEST(PanelLayout, OfGenericIsThatOfItsVersion) {
       {"Q5_1", 14735630863258922424u},  {"Q5_K", 12398877082071718349u},   {"Q6_K", 17994213971400006606u},
       {"Q8_0", 12368524747241824158u},
   };
-  ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
+  ASSERT_EQ(kernels::kPanelLayoutVersion, 3) << "put the hashes of the new version here";
   const auto generic = backend::available_isas(cpu_features()).front();
   EXPECT_EQ(layout_hashes(backend::kernels_of(*generic)), expected) << kWhatToDo;
 }
@@ -97,7 +99,7 @@ TEST(PanelLayout, OfEveryIsaIsThatOfItsVersion) {
       {"amx_fp16", 16070273478372132951u},    {"neon", 1079777922007156104u},
       {"neon_dotprod", 1079777922007156104u}, {"neon_i8mm", 1512337486748858429u},
   };
-  ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
+  ASSERT_EQ(kernels::kPanelLayoutVersion, 3) << "put the hashes of the new version here";
   expect_hashes(expected, false);
 }
 
@@ -107,8 +109,40 @@ TEST(PanelLayout, OfPlanesIsThatOfItsVersion) {
       {"avx512_bf16", 3136244369971400486u}, {"avx512_fp16", 3136244369971400486u},
       {"amx", 3136244369971400486u},         {"amx_fp16", 3136244369971400486u},
   };
-  ASSERT_EQ(kernels::kPanelLayoutVersion, 2) << "put the hashes of the new version here";
+  ASSERT_EQ(kernels::kPanelLayoutVersion, 3) << "put the hashes of the new version here";
   expect_hashes(expected, true);
+}
+
+TEST(PanelLayout, OfCompressedIsThatOfItsVersion) {
+  const std::map<std::string, uint64_t> expected = {
+      {"avx512", 4400613837069338321u},
+      {"avx512_vnni", 4400613837069338321u},
+      {"avx512_bf16", 4400613837069338321u},
+      {"avx512_fp16", 4400613837069338321u},
+  };
+  ASSERT_EQ(kernels::kPanelLayoutVersion, 3) << "put the hashes of the new version here";
+  for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) {
+    const kernels::CompressedMatmul& bf16 =
+        backend::kernels_of(*isa).compressed[static_cast<size_t>(DType::kBF16)];
+    if (bf16.product.rows == 0) continue;
+    constexpr int64_t kCols = 85;
+    Random random(4);
+    std::vector<uint16_t> weights;
+    for (const float x : random.floats(bf16.product.rows * kCols)) weights.push_back(f32_to_bf16(x));
+    const auto panels = [&](uint8_t filler) {
+      const int64_t bytes = bf16.product.panel_bytes(kCols);
+      std::vector<uint8_t> two(static_cast<size_t>(2 * bytes), filler);
+      const auto* w = reinterpret_cast<const uint8_t*>(weights.data());
+      EXPECT_TRUE(bf16.pack(w, 2 * kCols, bf16.product.rows, kCols, two.data()));
+      EXPECT_TRUE(bf16.pack(w, 2 * kCols, bf16.product.rows - 1, kCols, two.data() + bytes));
+      return two;
+    };
+    const std::vector<uint8_t> all = panels(0x00);
+    EXPECT_EQ(all, panels(0xff)) << isa->name << ": bytes that nobody writes";
+    const auto found = expected.find(isa->name);
+    EXPECT_EQ(found == expected.end() ? 0 : found->second, content_hash(std::as_bytes(std::span(all))))
+        << isa->name << ": " << kWhatToDo;
+  }
 }
 
 }  // namespace

@@ -266,7 +266,7 @@ class CpuBackend final : public HostBackend {
       multiply_screened(a, head, coarse, *screen, x);
     } else {
       multiply({&head, 1}, x);
-      if (screen != nullptr) count({1, 0, a.head.bytes(), a.head.bytes()});
+      if (screen != nullptr) count({1, 0, a.head.read_bytes(), a.head.read_bytes()});
     }
     if (can_screen && !coarse_is_tried) screening_.took(std::chrono::steady_clock::now() - start, n);
   }
@@ -284,9 +284,19 @@ class CpuBackend final : public HostBackend {
     const kernels::PanelMatmul& kernel = use == WeightUse::kEmbedding ? no_panels
                                          : in_planes                  ? kernels_.planes[type].whole
                                                                       : kernels_.matmul[type];
-    const std::string panels_name = std::string(cached.name) + (in_planes ? " in planes" : "");
-    const int64_t upper_bytes = in_planes ? kernels_.planes[type].upper.panel_bytes(tensor.cols()) : 0;
-    TRY_ASSIGN(const auto matrix, packer_.pack(source, kernel, upper_bytes, {cached.cache, panels_name}));
+    std::shared_ptr<CpuMatrix> matrix;
+    const kernels::CompressedMatmul& compressed = kernels_.compressed[type];
+    if (compressed.product.rows != 0 && use != WeightUse::kEmbedding) {
+      const std::string name = std::string(cached.name) + " compressed";
+      TRY_ASSIGN(matrix, packer_.pack_compressed(source, compressed, {cached.cache, name}));
+      if (matrix != nullptr)
+        weight.stored_bytes = static_cast<size_t>(tensor.n_elements() * compressed.bits / 8);
+    }
+    if (matrix == nullptr) {
+      const std::string name = std::string(cached.name) + (in_planes ? " in planes" : "");
+      const int64_t upper_bytes = in_planes ? kernels_.planes[type].upper.panel_bytes(tensor.cols()) : 0;
+      TRY_ASSIGN(matrix, packer_.pack(source, kernel, upper_bytes, {cached.cache, name}));
+    }
     TRY(products_.reserve_scratch(*matrix, tensor.cols()));
     if (screen != ScreenKind::kNone) {
       TRY_ASSIGN(matrix->screen, make_head_screen(tensor, *matrix, screen, kernels_, team_, memory_, cached));
@@ -473,15 +483,17 @@ class CpuBackend final : public HostBackend {
         }
       });
     }
-    const Weight rows_left = {a.head.dtype, std::min(n_left * screen.group_rows, a.head.rows), a.head.cols,
-                              nullptr};
+    Weight rows_left = {a.head.dtype, std::min(n_left * screen.group_rows, a.head.rows), a.head.cols,
+                        nullptr};
+    rows_left.stored_bytes =
+        static_cast<size_t>(static_cast<int64_t>(a.head.stored_bytes) / a.head.rows * rows_left.rows);
     metrics::Cost cost_left = cost(a, a.batch);
-    const uint64_t read = screen.bytes() + rows_left.bytes();
-    cost_left.weight_bytes += read - a.head.bytes();
+    const uint64_t read = screen.bytes() + rows_left.read_bytes();
+    cost_left.weight_bytes += read - a.head.read_bytes();
     cost_left.flops += product_cost(rows_left, x.n).flops;
     operation().recount(cost_left);
-    count({1, 1, a.head.bytes(), read});
-    screening_.passed(a.head.bytes(), read);
+    count({1, 1, a.head.read_bytes(), read});
+    screening_.passed(a.head.read_bytes(), read);
   }
 
   // The products of the same rows, as a line of the profile.

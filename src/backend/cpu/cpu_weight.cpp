@@ -1,6 +1,7 @@
 #include "backend/cpu/cpu_weight.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <span>
 
@@ -13,8 +14,8 @@ constexpr int64_t kTurnBytes = int64_t{128} << 10;
 
 }  // namespace
 
-Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& matrix,
-                                 const LargeMemory::Filling& panels) {
+Result<bool> WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& matrix, Pack compress,
+                                       const LargeMemory::Filling& panels) {
   const Tensor& tensor = source.tensor;
   const kernels::PanelMatmul& kernel = matrix.kernel;
   const auto panel_bytes = static_cast<size_t>(kernel.panel_bytes(tensor.cols()));
@@ -28,9 +29,10 @@ Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& ma
     room.upper.resize(static_cast<size_t>(panels_per_turn) * upper_bytes);
     room.lower.resize(static_cast<size_t>(panels_per_turn) * lower_bytes);
   }
+  std::atomic<bool> fits = true;
   team_.run((matrix.n_panels + panels_per_turn - 1) / panels_per_turn, [&](int64_t turn, unsigned thread) {
     Room& room = rooms_[thread];
-    if (!room.status) return;
+    if (!room.status || !fits.load(std::memory_order_relaxed)) return;
     const int64_t first = turn * panels_per_turn;
     const int64_t end = std::min(matrix.n_panels, first + panels_per_turn);
     const int64_t first_row = first * kernel.rows;
@@ -46,8 +48,13 @@ Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& ma
     uint8_t* lower = room.lower.data();
     for (int64_t row = first_row; row < end * kernel.rows; row += kernel.rows) {
       uint8_t* panel = lower_bytes == 0 ? upper : room.panel.data();
-      kernel.pack(rows + (row - first_row) * matrix.row_bytes, matrix.row_bytes,
-                  std::min(kernel.rows, tensor.rows() - row), tensor.cols(), panel);
+      const uint8_t* of_panel = rows + (row - first_row) * matrix.row_bytes;
+      const int64_t n_rows = std::min(kernel.rows, tensor.rows() - row);
+      if (compress == nullptr) {
+        kernel.pack(of_panel, matrix.row_bytes, n_rows, tensor.cols(), panel);
+      } else if (!compress(of_panel, matrix.row_bytes, n_rows, tensor.cols(), panel)) {
+        return fits.store(false, std::memory_order_relaxed);
+      }
       if (lower_bytes != 0) {
         std::memcpy(upper, panel, upper_bytes);
         std::memcpy(lower, panel + upper_bytes, lower_bytes);
@@ -67,12 +74,14 @@ Status WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& ma
     // What a wide panel needs is not kept.
     if (std::max(room.rows.size(), room.upper.size()) > static_cast<size_t>(2 * kTurnBytes)) room = {};
   }
-  return status;
+  TRY(status);
+  return fits.load();
 }
 
-Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack(const WeightSource& source,
-                                                      const kernels::PanelMatmul& kernel, int64_t upper_bytes,
-                                                      const CachedAs& cached) {
+Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack_with(const WeightSource& source,
+                                                           const kernels::PanelMatmul& kernel,
+                                                           int64_t upper_bytes, Pack compress,
+                                                           const CachedAs& cached) {
   const Tensor& tensor = source.tensor;
   auto matrix = std::make_shared<CpuMatrix>();
   matrix->rows = tensor.as<const uint8_t>();
@@ -89,7 +98,8 @@ Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack(const WeightSource& source
     }
   }
   TRY_ASSIGN(LargeMemory::Filling filling, memory_.alloc_to_fill(bytes, team_));
-  TRY(pack_panels(source, *matrix, filling));
+  TRY_ASSIGN(const bool fits, pack_panels(source, *matrix, compress, filling));
+  if (!fits) return std::shared_ptr<CpuMatrix>();
   const std::shared_ptr<void> owner = filling.finish();
   const auto* panels = static_cast<const uint8_t*>(owner.get());
   matrix->panels = {owner, panels};

@@ -52,10 +52,24 @@ class WeightPacker {
   // Into the panels of `kernel` (kernel.rows == 0: it stays as it is), in two planes if the upper one has
   // upper_bytes of a panel. kResource when there is no memory for them; what copying the source's rows says.
   Result<std::shared_ptr<CpuMatrix>> pack(const WeightSource& source, const kernels::PanelMatmul& kernel,
-                                          int64_t upper_bytes, const CachedAs& cached);
+                                          int64_t upper_bytes, const CachedAs& cached) {
+    return pack_with(source, kernel, upper_bytes, nullptr, cached);
+  }
+  // nullptr where its weights do not fit.
+  Result<std::shared_ptr<CpuMatrix>> pack_compressed(const WeightSource& source,
+                                                     const kernels::CompressedMatmul& compressed,
+                                                     const CachedAs& cached) {
+    return pack_with(source, compressed.product, 0, compressed.pack, cached);
+  }
 
  private:
-  Status pack_panels(const WeightSource& source, const CpuMatrix& matrix, const LargeMemory::Filling& panels);
+  using Pack = bool (*)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel);
+  // compress: instead of the kernel's pack().
+  Result<std::shared_ptr<CpuMatrix>> pack_with(const WeightSource& source, const kernels::PanelMatmul& kernel,
+                                               int64_t upper_bytes, Pack compress, const CachedAs& cached);
+  // Whether all panels fit.
+  Result<bool> pack_panels(const WeightSource& source, const CpuMatrix& matrix, Pack compress,
+                           const LargeMemory::Filling& panels);
 
   // What a thread works on meanwhile.
   struct Room {

@@ -55,7 +55,7 @@ LogEntry::Medians medians(const Figures& f) {
     m.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
     m.decode_bound = name(f.decode->of_ceiling->bound);
   }
-  if (f.decode_of_whole_head) m.decode_pct_of_whole_head = f.decode_of_whole_head->pct;
+  if (f.decode_of_all_bytes) m.decode_pct_of_whole_head = f.decode_of_all_bytes->pct;
   if (f.prompt_parts) m.prefill_rest_pct = 100 * f.prompt_parts->rest;
   return m;
 }

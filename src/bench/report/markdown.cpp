@@ -138,9 +138,9 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
 }
 
 // Whether part of the LM head was left unread in some row.
-bool has_screened_head(const Column& column) {
+bool spares_bytes(const Column& column) {
   return std::any_of(column.figures.begin(), column.figures.end(),
-                     [](const auto& f) { return f && f->decode_of_whole_head; });
+                     [](const auto& f) { return f && f->decode_of_all_bytes; });
 }
 
 std::string ceiling_table(std::span<const Config> configs, std::span<const Column> columns) {
@@ -150,16 +150,16 @@ std::string ceiling_table(std::span<const Config> configs, std::span<const Colum
       return ceiling_cell(f && (*f).*phase ? ((*f).*phase)->of_ceiling : std::nullopt);
     };
   };
-  const auto of_whole_head = [](const Column& column, size_t i) {
+  const auto of_all_bytes = [](const Column& column, size_t i) {
     const auto& f = column.figures[i];
-    return ceiling_cell(f ? f->decode_of_whole_head : std::nullopt);
+    return ceiling_cell(f ? f->decode_of_all_bytes : std::nullopt);
   };
   const Cell gb_per_s = cell(
       "decode GB/s",
       [](const Figures& f) { return f.decode ? std::optional(f.decode->gb_per_s) : std::nullopt; }, 2);
   std::vector<Cell> cells = {{"prefill", of(&Figures::prefill)}, {"decode", of(&Figures::decode)}, gb_per_s};
-  if (std::any_of(columns.begin(), columns.end(), has_screened_head))
-    cells.push_back({"decode, whole head", of_whole_head});
+  if (std::any_of(columns.begin(), columns.end(), spares_bytes))
+    cells.push_back({"decode, all bytes", of_all_bytes});
   return "### Share of the ceiling that binds (%)\n\n" + config_table(configs, columns, cells);
 }
 
@@ -297,11 +297,12 @@ std::string notes(std::span<const Column> columns) {
         "tens of windows (of memory: each reads as much as a token does); the first number is of the best of "
         "them. The second may pass 100.\n";
   }
-  if (std::any_of(columns.begin(), columns.end(), has_screened_head)) {
+  if (std::any_of(columns.begin(), columns.end(), spares_bytes)) {
     notes +=
-        "- `decode` counts the bytes that were read; `decode, whole head` is what it would be, had all of "
+        "- `decode` counts the bytes that were read; `decode, all bytes` is what it would be, had all that "
         "the "
-        "LM head been read in that time: compare that with engines that read it. It may pass 100.\n";
+        "file has of the weights been read in that time, nothing left of the LM head and nothing kept in "
+        "fewer bytes: compare that with engines that read it. It may pass 100.\n";
   }
   if (partial) {
     notes += "- \\*: the other ceiling was not measured, so the share of the one that binds may be higher.\n";

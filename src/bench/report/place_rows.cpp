@@ -22,14 +22,14 @@ std::vector<std::string> row(const std::string& key, const Place& place) {
           fixed(f.prompt_parts ? std::optional(100 * f.prompt_parts->rest) : std::nullopt, 1),
           fixed(f.decode_tps ? std::optional(f.decode_tps->p50) : std::nullopt, 1),
           ceiling_cell(of_ceiling(f.decode)),
-          ceiling_cell(f.decode_of_whole_head)};
+          ceiling_cell(f.decode_of_all_bytes)};
 }
 
 }  // namespace
 
 std::vector<std::string> place_header() {
   return {"Config",        "trip ns",          "trials",       "memory GB/s",   "prefill tok/s",
-          "of ceiling, %", "prompt's rest, %", "decode tok/s", "of ceiling, %", "whole head, %"};
+          "of ceiling, %", "prompt's rest, %", "decode tok/s", "of ceiling, %", "all bytes, %"};
 }
 
 std::string place_caption() {

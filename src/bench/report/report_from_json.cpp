@@ -27,6 +27,7 @@ metrics::Cost read_cost(JsonReader json) {
                         .activation_bytes = json.whole("activation_bytes"),
                         .flops = json.whole("flops")};
   cost.attention_flops = json.optional_whole("attention_flops", cost.flops).value_or(0);
+  cost.spared_bytes = json.optional_whole("spared_bytes").value_or(0);  // older reports lack it
   return cost;
 }
 

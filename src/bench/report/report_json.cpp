@@ -45,11 +45,9 @@ bool on_gpu(const Setting& setting) {
 }
 
 Json cost_json(const metrics::Cost& cost) {
-  return {{"weight_bytes", cost.weight_bytes},
-          {"kv_bytes", cost.kv_bytes},
-          {"activation_bytes", cost.activation_bytes},
-          {"flops", cost.flops},
-          {"attention_flops", cost.attention_flops}};
+  return {{"weight_bytes", cost.weight_bytes},         {"kv_bytes", cost.kv_bytes},
+          {"activation_bytes", cost.activation_bytes}, {"flops", cost.flops},
+          {"attention_flops", cost.attention_flops},   {"spared_bytes", cost.spared_bytes}};
 }
 
 Json trial_json(const Trial& trial) {
@@ -169,7 +167,7 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
   };
   add_ceiling_keys(json, "prefill", f ? f->prefill : std::nullopt);
   add_ceiling_keys(json, "decode", f ? f->decode : std::nullopt);
-  const std::optional<OfCeiling> whole = f ? f->decode_of_whole_head : std::nullopt;
+  const std::optional<OfCeiling> whole = f ? f->decode_of_all_bytes : std::nullopt;
   json["decode_pct_of_whole_head"] = whole ? Json(whole->pct) : Json(nullptr);
   json["decode_pct_of_whole_head_typical"] = whole ? or_null(whole->pct_of_typical) : Json(nullptr);
   const Limits limit = f ? f->limits : limits(setting);

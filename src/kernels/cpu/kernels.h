@@ -58,6 +58,7 @@ struct CpuKernels {
   void (*bound_logits)(const LogitBoundsParams& p);
   PanelMatmul matmul[kDTypeIds];   // by DType
   PlanesMatmul planes[kDTypeIds];  // likewise
+  CompressedMatmul compressed[kDTypeIds];
 
   // What the machine can do at best.
   // As reference::read_all, as fast as memory gives. May ask for what lies `ahead` bytes further meanwhile;

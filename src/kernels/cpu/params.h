@@ -102,7 +102,7 @@ constexpr int kDTypeIds = 40;  // above every DType
 
 // How weights lie in the panels of all ISAs. Whoever changes what a `pack` writes raises it, since panels are
 // kept in files (backend/repack_cache.h); tests/ops/panel_layout_test.cpp notices who forgets.
-constexpr int kPanelLayoutVersion = 2;
+constexpr int kPanelLayoutVersion = 3;
 
 // How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane
 // of a vector is an output. The layout is the ISA's own.
@@ -120,6 +120,16 @@ struct PanelMatmul {
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
   // Up to so many rows of activations it takes two runs of panels: PanelMatmulParams::run_step. 0: never.
   int64_t two_run_rows = 0;
+};
+
+// How an ISA multiplies with weights of one type that lie in fewer bytes than in the file, without loss.
+// product.rows == 0: not at all.
+struct CompressedMatmul {
+  int64_t bits = 0;  // a weight
+  // Its sums may end in another order than those of the type's other panels. It has no pack().
+  PanelMatmul product;
+  // As PanelMatmul::pack. False where a panel's weights do not fit; nothing is said of the panel then.
+  bool (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;
 };
 
 // Of each row of a panel in two planes, sums of squares, of which each float32 operation may have lost half a

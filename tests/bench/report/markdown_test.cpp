@@ -113,10 +113,10 @@ TEST(Markdown, TellsWhyMoreThanMemoryGivesIsRead) {
   EXPECT_NE(bench::markdown({&report, 1}).find(why), std::string::npos);
 }
 
-TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
+TEST(Markdown, ShowsDecodeAsIfAllBytesWereReadWhereTheyWereNot) {
   bench::Report report = make_report("Alpha", {microseconds(1000)});
   const std::string heading = "Share of the ceiling that binds (%)";
-  EXPECT_EQ(bench::markdown({&report, 1}).find("whole head"), std::string::npos);
+  EXPECT_EQ(bench::markdown({&report, 1}).find("all bytes"), std::string::npos);
   for (bench::Trial& trial : report.results[0].trials) {  // as much again in each pass
     const uint64_t unread = trial.decode_cost.bytes() / trial.steps.size();
     trial.head_screen = {.passes = 64, .screened = 64, .head_bytes = 128 * unread, .read_bytes = 64 * unread};
@@ -125,10 +125,10 @@ TEST(Markdown, ShowsDecodeAsIfTheWholeHeadWasReadWhereItWasNot) {
   const std::string twice = fmt::format(" {:.1f} memory |\n", 2 * figures->decode->of_ceiling->pct);
   const std::string text = bench::markdown({&report, 1});
   const std::string table = table_below(text, heading);
-  EXPECT_NE(table.find(" decode GB/s | decode, whole head |"), std::string::npos) << table;
+  EXPECT_NE(table.find(" decode GB/s | decode, all bytes |"), std::string::npos) << table;
   EXPECT_NE(table.find(twice), std::string::npos) << twice << table;
   EXPECT_TRUE(table.ends_with(" — |\n")) << "the other row has no screen\n" << table;
-  EXPECT_NE(text.find("- `decode` counts the bytes that were read; `decode, whole head` is "),
+  EXPECT_NE(text.find("- `decode` counts the bytes that were read; `decode, all bytes` is "),
             std::string::npos)
       << text;
 }

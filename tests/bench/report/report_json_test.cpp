@@ -145,6 +145,7 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].trials[1].ceilings->fp32_gops = 350;
   report.results[1].trials[1].ceilings->typical_fp32_gops = 340;
   report.results[1].trials[1].prefill_cost.attention_flops = 7;
+  report.results[1].trials[1].decode_cost.spared_bytes = 9;
   report.results[1].trials[1].stolen = 0.25;
   report.results[1].trials[1].line_trips =
       bench::Trial::LineTrips{bench::Nanoseconds(60), bench::Nanoseconds(320)};

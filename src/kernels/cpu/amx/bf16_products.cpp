@@ -53,6 +53,7 @@ struct Bf16 {
 void set_bf16_products(CpuKernels* table) {
   using Product = SixteenBitProduct<Bf16>;
   table->split = split;
+  table->compressed[static_cast<int>(DType::kBF16)] = {};  // tiles take other sums
   table->matmul[static_cast<int>(DType::kBF16)] = {Product::kRows,       XForm::kBf16Parts,
                                                    Product::panel_bytes, Product::scratch_bytes,
                                                    Product::pack,        Product::multiply};

@@ -191,6 +191,31 @@ struct Avx512Vector {
   static void store_bytes(uint8_t* p, I x) {
     _mm512_storeu_si512(p, x);
   }
+  // 0 in all others.
+  static F bf16_in_lane(uint16_t x, int64_t lane) {
+    const I all = set_i32(static_cast<int32_t>(uint32_t{x} << 16));
+    return _mm512_maskz_mov_ps(static_cast<__mmask16>(1u << lane), _mm512_castsi512_ps(all));
+  }
+  // For numbers that are bfloat16.
+  static void store_whole_bf16(uint16_t* p, F x) {
+    const __m256i upper = _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_castps_si512(x), 16));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), upper);
+  }
+  // Of the 16-bit numbers of a and b, those of 128 bits of a before those of b.
+  static I lower_bytes(I a, I b) {
+    const I lower = _mm512_set1_epi16(0xff);
+    return _mm512_packus_epi16(_mm512_and_si512(a, lower), _mm512_and_si512(b, lower));
+  }
+  static I upper_bytes(I a, I b) {
+    return _mm512_packus_epi16(_mm512_srli_epi16(a, 8), _mm512_srli_epi16(b, 8));
+  }
+  // A bit for each byte.
+  static uint64_t bytes_below(I x, int n) {
+    return _mm512_cmplt_epu8_mask(x, _mm512_set1_epi8(static_cast<char>(n)));
+  }
+  static I keep_bytes(I x, uint64_t which) {
+    return _mm512_maskz_mov_epi8(which, x);
+  }
   static I even_then_odd_i16(I x) {
     const __m256i even = _mm512_cvtepi32_epi16(x);
     const __m256i odd = _mm512_cvtepi32_epi16(_mm512_srli_epi32(x, 16));
@@ -218,6 +243,16 @@ struct Avx512Vector {
   static I lookup(const int8_t (&table)[16], I i) {
     const __m128i lane = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(lane), i);
+  }
+  // Of bytes in the order of loops/packed_bf16.h: four numbers of each lane.
+  static void widen_bf16(I low, I high, F (&x)[4]) {
+    const I first = _mm512_unpacklo_epi8(low, high);
+    const I second = _mm512_unpackhi_epi8(low, high);
+    const I upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
+    x[0] = _mm512_castsi512_ps(_mm512_slli_epi32(first, 16));
+    x[1] = _mm512_castsi512_ps(_mm512_and_si512(first, upper));
+    x[2] = _mm512_castsi512_ps(_mm512_slli_epi32(second, 16));
+    x[3] = _mm512_castsi512_ps(_mm512_and_si512(second, upper));
   }
   // Four bytes, again and again.
   static I repeat4(const int8_t* p) {

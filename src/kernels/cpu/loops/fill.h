@@ -8,6 +8,7 @@
 #include "kernels/cpu/loops/k_quants.h"
 #include "kernels/cpu/loops/kv_cache.h"
 #include "kernels/cpu/loops/logit_bounds.h"
+#include "kernels/cpu/loops/packed_bf16.h"
 #include "kernels/cpu/loops/panel_float.h"
 #include "kernels/cpu/loops/panel_int8.h"
 #include "kernels/cpu/loops/planes.h"
@@ -88,6 +89,13 @@ void fill_float_ops(CpuKernels* table) {
   table->matmul[static_cast<int>(DType::kF32)] = float_panels<V, ElementF32<V>>();
   table->matmul[static_cast<int>(DType::kF16)] = float_panels<V, ElementF16<V>>();
   table->matmul[static_cast<int>(DType::kBF16)] = float_panels<V, ElementBF16<V>>();
+  if constexpr (requires { V::widen_bf16; }) {
+    table->compressed[static_cast<int>(DType::kBF16)] = {
+        12,
+        {V::kLanes, XForm::kFloat, PackedBf16<V>::panel_bytes, packed_scratch_bytes<V>, nullptr,
+         multiply_packed<V>, nullptr, kStreamedRows},
+        PackedBf16<V>::pack};
+  }
 }
 
 template <class V>

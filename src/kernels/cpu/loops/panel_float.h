@@ -69,16 +69,33 @@ struct FloatFetch : AnyFetch {
   static constexpr bool kFetches = true;
 };
 
+// Where a tile's panels lie: the first one, and how far apart they are.
+struct FloatPanels {
+  const uint8_t* first;
+  int64_t step;
+};
+template <class V, class Element>
+FloatPanels float_panels_at(const PanelMatmulParams& p, int64_t panel) {
+  const int64_t bytes = float_panel_bytes<V, Element>(p.k);
+  return {p.panels + panel * bytes, panel_step(p) * bytes};
+}
+
+// Before sums are stored: nothing is left to do.
+struct NothingLeft {
+  template <class X, class Y>
+  void operator()(const X&, const Y&) const {}
+};
+
 // kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
-template <class V, class Element, int kPanels, int kRows, class AnyFetch>
-void multiply_float_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, AnyFetch fetch) {
+template <class V, class Element, int kPanels, int kRows, class AnyFetch, class Finish>
+void multiply_float_tile(const PanelMatmulParams& p, const FloatPanels& at, int64_t panel, int64_t r,
+                         AnyFetch fetch, const Finish& finish) {
   using F = typename V::F;
   const uint8_t* panels[kPanels];
   const float* x[kRows];
   F y[kPanels][kRows];
 #pragma GCC unroll 4
-  for (int i = 0; i < kPanels; ++i)
-    panels[i] = p.panels + (panel + i * panel_step(p)) * float_panel_bytes<V, Element>(p.k);
+  for (int i = 0; i < kPanels; ++i) panels[i] = at.first + i * at.step;
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
     x[t] = p.x + (r + t) * p.k;
@@ -106,24 +123,28 @@ void multiply_float_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, A
     }
   }
   for (; j < p.k; ++j) add_products(j);
+  finish(x, y);
   store_outputs<V>(p, y, panel, r);
 }
 
 // The rows that are left, fewer than kRows + 1, in one tile.
-template <class V, class Element, int kPanels, int kRows, class AnyFetch>
-void multiply_float_rest(const PanelMatmulParams& p, int64_t panel, int64_t r, AnyFetch fetch) {
+template <class V, class Element, int kPanels, int kRows, class AnyFetch, class Finish = NothingLeft>
+void multiply_float_rest(const PanelMatmulParams& p, const FloatPanels& at, int64_t panel, int64_t r,
+                         AnyFetch fetch, const Finish& finish = {}) {
   if constexpr (kRows > 0) {
-    if (p.n - r == kRows) return multiply_float_tile<V, Element, kPanels, kRows>(p, panel, r, fetch);
-    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, panel, r, fetch);
+    if (p.n - r == kRows)
+      return multiply_float_tile<V, Element, kPanels, kRows>(p, at, panel, r, fetch, finish);
+    multiply_float_rest<V, Element, kPanels, kRows - 1>(p, at, panel, r, fetch, finish);
   }
 }
 
-template <class V, class Element, int kPanels>
-void multiply_float_panels(const PanelMatmulParams& p, int64_t panel) {
+template <class V, class Element, int kPanels, class Finish = NothingLeft>
+void multiply_float_panels(const PanelMatmulParams& p, const FloatPanels& at, int64_t panel,
+                           const Finish& finish = {}) {
   int64_t r = 0;
   for (; p.n - r >= V::kFloatTileRows; r += V::kFloatTileRows)
-    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, panel, r, NoFetch());
-  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, panel, r, NoFetch());
+    multiply_float_tile<V, Element, kPanels, V::kFloatTileRows>(p, at, panel, r, NoFetch(), finish);
+  multiply_float_rest<V, Element, kPanels, V::kFloatTileRows - 1>(p, at, panel, r, NoFetch(), finish);
 }
 
 // Of few rows of activations, side by side: as many as keep the multipliers busy, since each sum waits for
@@ -141,7 +162,8 @@ void multiply_float_runs(const PanelMatmulParams& p) {
   const int64_t n_steps = p.k < kFetchedElements ? 1 : p.k / kFetchedElements;
   for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
     const auto multiply = [&](auto fetch) {
-      multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, panel, 0, FloatFetch<decltype(fetch)>{fetch});
+      multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, float_panels_at<V, Element>(p, panel), panel,
+                                                            0, FloatFetch<decltype(fetch)>{fetch});
     };
     if (!p.runs_ask_ahead) return multiply(NoFetch{});
     multiply(PagesAhead<kRuns>{p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps});
@@ -157,7 +179,8 @@ void multiply_float_stream(const PanelMatmulParams& p) {
                       p.k < kFetchedElements ? 1 : p.k / kFetchedElements);
   const auto multiply = [&]<int kTile>(int64_t panel) {
     using TurnFetch = FloatFetch<StreamsFetch<kStreamsOfTurn>>;
-    multiply_float_rest<V, Element, kTile, kStreamedRows>(p, panel, 0, TurnFetch{fetcher.next_tile()});
+    multiply_float_rest<V, Element, kTile, kStreamedRows>(p, float_panels_at<V, Element>(p, panel), panel, 0,
+                                                          TurnFetch{fetcher.next_tile()});
   };
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= kPanels; panel += kPanels) multiply.template operator()<kPanels>(panel);
@@ -169,8 +192,9 @@ void multiply_float(const PanelMatmulParams& p) {
   if (p.n <= kStreamedRows) return multiply_float_stream<V, Element>(p);
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= V::kFloatTilePanels; panel += V::kFloatTilePanels)
-    multiply_float_panels<V, Element, V::kFloatTilePanels>(p, panel);
-  for (; panel < p.panel_end; ++panel) multiply_float_panels<V, Element, 1>(p, panel);
+    multiply_float_panels<V, Element, V::kFloatTilePanels>(p, float_panels_at<V, Element>(p, panel), panel);
+  for (; panel < p.panel_end; ++panel)
+    multiply_float_panels<V, Element, 1>(p, float_panels_at<V, Element>(p, panel), panel);
 }
 
 }  // namespace

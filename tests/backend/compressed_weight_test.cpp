@@ -1,0 +1,53 @@
+// Weights that fit lie in fewer bytes than in the file; others as they always did.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cost.h"
+#include "backend/cpu_isa.h"
+#include "support/random.h"
+#include "tensor/half.h"
+
+namespace inferno::backend {
+namespace {
+
+constexpr int64_t kRows = 80, kCols = 256;
+
+Weight load(const std::vector<uint16_t>& values, WeightUse use = WeightUse::kMatmul) {
+  const auto backend = create_backend("parallel", {.threads = 3}).value();
+  Tensor t;
+  t.dtype = DType::kBF16;
+  t.n_dims = 2;
+  t.shape = {kRows, kCols};
+  t.data = const_cast<uint16_t*>(values.data());
+  return backend->load_weight(t, use).value();
+}
+
+TEST(CompressedWeight, IsCountedAsItIsRead) {
+  const bool compresses =
+      kernels_of(*chosen_isa().value()).compressed[static_cast<size_t>(DType::kBF16)].product.rows != 0;
+  std::vector<uint16_t> values;
+  for (const float x : test::Random(1).floats(kRows * kCols)) values.push_back(f32_to_bf16(x));
+  constexpr size_t kBytes = kRows * kCols * 2;
+  for (const WeightUse use : {WeightUse::kMatmul, WeightUse::kHead, WeightUse::kEmbeddingAndHead}) {
+    const Weight weight = load(values, use);
+    EXPECT_EQ(weight.bytes(), kBytes);
+    EXPECT_EQ(weight.read_bytes(), compresses ? kBytes * 3 / 4 : kBytes);
+    const metrics::Cost cost = product_cost(weight, 2);
+    EXPECT_EQ(cost.weight_bytes, weight.read_bytes());
+    EXPECT_EQ(cost.weight_bytes + cost.spared_bytes, kBytes);
+    EXPECT_EQ(cost.as_in_file().weight_bytes, kBytes);
+    EXPECT_EQ(cost.as_in_file().spared_bytes, 0u);
+  }
+  EXPECT_EQ(load(values, WeightUse::kEmbedding).read_bytes(), kBytes) << "it is only looked up";
+  // Of all sizes: no table has them, whichever panel has the first that does not fit.
+  test::Random random(2);
+  for (int64_t i = 70 * kCols; i < kRows * kCols; ++i)
+    values[static_cast<size_t>(i)] = static_cast<uint16_t>(random.bits() & 0xbfff);
+  EXPECT_EQ(load(values).read_bytes(), kBytes);
+}
+
+}  // namespace
+}  // namespace inferno::backend

@@ -1,0 +1,273 @@
+// Weights in fewer bytes than the file has: nothing is lost, and a row's sums do not depend on the rows of
+// activations around it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "backend/cpu_isa.h"
+#include "base/cpu_features.h"
+#include "support/canary.h"
+#include "support/random.h"
+#include "tensor/half.h"
+
+namespace inferno::test {
+namespace {
+
+using kernels::CompressedMatmul;
+
+float bf16_value(uint16_t bits) {
+  const uint32_t wide = uint32_t{bits} << 16;
+  float x;
+  std::memcpy(&x, &wide, sizeof x);
+  return x;
+}
+
+// A matrix of bfloat16 and its panels.
+struct Matrix {
+  const CompressedMatmul& kernel;
+  int64_t m, k, n_panels;
+  std::vector<uint16_t> w;
+  std::vector<uint8_t> bytes;
+  uint8_t* panels;
+  bool fits = true;
+
+  Matrix(const CompressedMatmul& compressed, int64_t m_, int64_t k_, std::vector<uint16_t> weights)
+      : kernel(compressed),
+        m(m_),
+        k(k_),
+        n_panels((m_ + compressed.product.rows - 1) / compressed.product.rows),
+        w(std::move(weights)) {
+    const int64_t panel_bytes = kernel.product.panel_bytes(k);
+    EXPECT_EQ(panel_bytes % 64, 0);
+    bytes.assign(static_cast<size_t>(n_panels * panel_bytes + 64), 0xa5);
+    panels = bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
+    for (int64_t i = 0; i < n_panels; ++i) {
+      const int64_t row = i * kernel.product.rows;
+      fits = fits && kernel.pack(reinterpret_cast<const uint8_t*>(w.data() + row * k), 2 * k,
+                                 std::min(kernel.product.rows, m - row), k, panels + i * panel_bytes);
+    }
+  }
+
+  // How the kernel is asked for what it multiplies.
+  enum class Way { kAtOnce, kFetching, kByPanel, kTwoRuns, kTwoRunsAhead };
+  std::vector<float> times(const std::vector<float>& x, int64_t n, const float* bias = nullptr,
+                           Way way = Way::kAtOnce) const {
+    Guarded<float> y(n * m);
+    std::vector<uint8_t> scratch(static_cast<size_t>(kernel.product.scratch_bytes(k) + 64));
+    kernels::PanelMatmulParams p = {};
+    p.panels = panels;
+    p.bias = bias;
+    p.x = x.data();
+    p.y = y.data();
+    p.n = n;
+    p.m = m;
+    p.k = k;
+    p.panel_end = n_panels;
+    p.scratch = scratch.data() + (64 - reinterpret_cast<uintptr_t>(scratch.data()) % 64) % 64;
+    if (way == Way::kFetching) {
+      p.next = panels;
+      p.next_bytes = n_panels * kernel.product.panel_bytes(k);
+    }
+    if (way == Way::kTwoRuns || way == Way::kTwoRunsAhead) {
+      p.run_step = (n_panels + 1) / 2;
+      p.run_end = n_panels;
+      p.panel_end = p.run_step;
+      p.runs_ask_ahead = way == Way::kTwoRunsAhead;
+    }
+    if (way == Way::kByPanel) {
+      for (; p.panel_begin < n_panels; ++p.panel_begin) {
+        p.panel_end = p.panel_begin + 1;
+        kernel.product.multiply(p);
+      }
+    } else {
+      kernel.product.multiply(p);
+    }
+    y.expect_canaries_alive();
+    return y.values();
+  }
+};
+
+// On each ISA that compresses bfloat16.
+void on_each_isa(const std::function<void(const CompressedMatmul&)>& test) {
+  for (const kernels::CpuIsa* isa : backend::available_isas(cpu_features())) {
+    const kernels::CpuKernels cpu = backend::kernels_of(*isa);
+    const CompressedMatmul& bf16 = cpu.compressed[static_cast<size_t>(DType::kBF16)];
+    if (bf16.product.rows == 0) continue;
+    SCOPED_TRACE(isa->name);
+    EXPECT_EQ(bf16.bits, 12);
+    test(bf16);
+  }
+}
+
+// As weights are distributed, or nearly.
+std::vector<uint16_t> bell(int64_t n, uint64_t seed) {
+  Random random(seed);
+  std::vector<uint16_t> w(static_cast<size_t>(n));
+  for (uint16_t& weight : w) {
+    double sum = 0;
+    for (int i = 0; i < 4; ++i) sum += random.uniform(-0.02, 0.02);
+    weight = f32_to_bf16(static_cast<float>(sum));
+  }
+  return w;
+}
+
+void expect_lossless(const CompressedMatmul& kernel, int64_t m, int64_t k, const std::vector<uint16_t>& w) {
+  const Matrix matrix(kernel, m, k, w);
+  ASSERT_TRUE(matrix.fits);
+  // An element alone is itself; in batches that go all ways.
+  for (const int64_t n : {1, 4, 30}) {
+    for (int64_t first = 0; first < k; first += n) {
+      std::vector<float> x(static_cast<size_t>(n * k));
+      for (int64_t r = 0; r < n && first + r < k; ++r) x[static_cast<size_t>(r * k + first + r)] = 1;
+      const std::vector<float> y = matrix.times(x, n);
+      for (int64_t r = 0; r < n && first + r < k; ++r) {
+        for (int64_t i = 0; i < m; ++i) {
+          ASSERT_EQ(y[static_cast<size_t>(r * m + i)], bf16_value(w[static_cast<size_t>(i * k + first + r)]))
+              << "row " << i << ", element " << first + r << ", n " << n;
+        }
+      }
+    }
+  }
+}
+
+TEST(CompressedMatmul, LosesNothing) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    for (const int64_t k : {1, 7, 8, 12, 16, 17, 77, 128}) {
+      for (const int64_t m : {16, 37}) expect_lossless(kernel, m, k, bell(m * k, static_cast<uint64_t>(k)));
+    }
+  });
+}
+
+TEST(CompressedMatmul, LosesNoZerosAndNoneOfTheSmallestAndLargest) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 33, kCols = 150;
+    std::vector<uint16_t> w = bell(kRows * kCols, 5);
+    w[0] = 0x0000;
+    w[1] = 0x8000;           // -0
+    w[2] = 0x0001;           // the smallest
+    w[17 * kCols] = 0x807f;  // a negative one that is no normal number
+    w[18 * kCols] = 0x7f7f;  // the largest
+    w[kCols - 1] = 0xff7f;
+    w.back() = 0x0080;
+    expect_lossless(kernel, kRows, kCols, w);
+    std::fill(w.begin(), w.end(), uint16_t{0});
+    expect_lossless(kernel, kRows, kCols, w);
+    std::fill(w.begin(), w.end(), uint16_t{0x0103});
+    expect_lossless(kernel, kRows, kCols, w);
+    std::fill(w.begin(), w.end(), uint16_t{0x7f00});
+    expect_lossless(kernel, kRows, kCols, w);
+  });
+}
+
+// Far more of a panel's exponents than a table has, but few weights have them.
+TEST(CompressedMatmul, TakesWeightsFarOutIntoItsList) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 16, kCols = 1024;
+    std::vector<uint16_t> w = bell(kRows * kCols, 6);
+    for (size_t i = 0; i < 40; ++i) w[i * 401] = f32_to_bf16(i % 2 == 0 ? 1e20f : -1e-20f);
+    const Matrix matrix(kernel, kRows, kCols, w);
+    EXPECT_TRUE(matrix.fits);
+    expect_lossless(kernel, kRows, 64, {w.begin(), w.begin() + kRows * 64});
+  });
+}
+
+TEST(CompressedMatmul, SaysWhereWeightsDoNotFit) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 16, kCols = 512;
+    Random random(7);
+    std::vector<uint16_t> w(kRows * kCols);
+    for (uint16_t& weight : w)
+      weight = static_cast<uint16_t>(random.bits() & 0xbfff);  // finite, of all sizes
+    EXPECT_FALSE(Matrix(kernel, kRows, kCols, w).fits);
+    // One too many. As many as there is room for are none too many.
+    w.assign(w.size(), f32_to_bf16(1.0f));
+    const int64_t room = kRows * kCols / 256 + 8;
+    for (int64_t i = 0; i < room; ++i) w[static_cast<size_t>(i * 31)] = f32_to_bf16(1e30f);
+    EXPECT_TRUE(Matrix(kernel, kRows, kCols, w).fits);
+    w[static_cast<size_t>(room * 31)] = f32_to_bf16(1e30f);
+    EXPECT_FALSE(Matrix(kernel, kRows, kCols, w).fits);
+  });
+}
+
+TEST(CompressedMatmul, ANaNAndAnInfinityStayInTheirRow) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 20, kCols = 40;
+    std::vector<uint16_t> w = bell(kRows * kCols, 8);
+    w[3 * kCols + 5] = 0x7fc0;
+    w[18 * kCols + 39] = 0xff80;
+    const Matrix matrix(kernel, kRows, kCols, w);
+    ASSERT_TRUE(matrix.fits);
+    for (const int64_t n : {1, 5, 30}) {
+      const std::vector<float> y = matrix.times(std::vector<float>(static_cast<size_t>(n * kCols), 1.0f), n);
+      for (int64_t i = 0; i < n * kRows; ++i) {
+        const float value = y[static_cast<size_t>(i)];
+        EXPECT_EQ(std::isnan(value), i % kRows == 3) << i;
+        EXPECT_EQ(value == -std::numeric_limits<float>::infinity(), i % kRows == 18) << i;
+      }
+    }
+  });
+}
+
+// As a damaged file may have them.
+TEST(CompressedMatmul, PanelsOfAnyBytesLeadNowhereElse) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 40, kCols = 50;
+    Matrix matrix(kernel, kRows, kCols, bell(kRows * kCols, 12));
+    Random random(13);
+    for (int64_t i = 0; i < matrix.n_panels * kernel.product.panel_bytes(kCols); ++i)
+      matrix.panels[i] = random.byte();
+    for (const int64_t n : {1, 3, 5, 30}) {
+      const std::vector<float> x(static_cast<size_t>(n * kCols), 1.0f);
+      EXPECT_EQ(matrix.times(x, n).size(), static_cast<size_t>(n * kRows));
+    }
+  });
+}
+
+TEST(CompressedMatmul, SumsAreNearDoublesAndTheSameWhateverIsAround) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    using Way = Matrix::Way;
+    for (const int64_t k : {5, 64, 203, 1024}) {
+      for (const int64_t m : {16, 90, 130}) {
+        SCOPED_TRACE("k " + std::to_string(k) + ", m " + std::to_string(m));
+        constexpr int64_t kMost = 41;
+        const Matrix matrix(kernel, m, k, bell(m * k, 9));
+        ASSERT_TRUE(matrix.fits);
+        const std::vector<float> x = Random(10).floats(kMost * k), bias = Random(11).floats(m);
+        const std::vector<float> all = matrix.times(x, kMost, bias.data());
+        for (int64_t r = 0; r < kMost; ++r) {
+          for (int64_t i = 0; i < m; ++i) {
+            double sum = bias[static_cast<size_t>(i)], magnitude = std::fabs(sum);
+            for (int64_t j = 0; j < k; ++j) {
+              const double term = static_cast<double>(x[static_cast<size_t>(r * k + j)]) *
+                                  bf16_value(matrix.w[static_cast<size_t>(i * k + j)]);
+              sum += term;
+              magnitude += std::fabs(term);
+            }
+            EXPECT_NEAR(all[static_cast<size_t>(r * m + i)], sum,
+                        magnitude * static_cast<double>(k + 4) * 0x1p-24);
+          }
+        }
+        for (const int64_t n : {1, 2, 3, 4, 5, 7, 16, 24, 25, 31}) {
+          const std::vector<float> first(all.begin(), all.begin() + n * m);
+          for (const Way way : {Way::kAtOnce, Way::kFetching, Way::kByPanel}) {
+            EXPECT_EQ(matrix.times(x, n, bias.data(), way), first) << n << " " << static_cast<int>(way);
+          }
+          if (n > kernel.product.two_run_rows) continue;
+          for (const Way way : {Way::kTwoRuns, Way::kTwoRunsAhead}) {
+            EXPECT_EQ(matrix.times(x, n, bias.data(), way), first) << n << " " << static_cast<int>(way);
+          }
+        }
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace inferno::test
