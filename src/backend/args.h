@@ -36,8 +36,10 @@ struct WeightSource {
 
   Tensor tensor;
   // Where the memory is a file's, mapped: spares its pages. Takes every row once, or none: who makes all of a
-  // weight out of copies, or who reads the tensor where it lies.
+  // weight out of copies, or who reads the tensor where it lies. Who has to begin again calls start_over
+  // first, where there is one.
   CopyRows copy_rows;
+  std::function<void()> start_over;
 };
 
 // A weight as a backend holds it. Only `data`'s layout is the backend's own business.

@@ -139,7 +139,8 @@ class Backend {
   }
   // Whether there is a screen for this head: see ScreenedHeads.
   virtual bool has_screen(const Weight&) const { return false; }
-  // Of the screen that load_weight makes for this head; 0 for none.
+  // Of the screen that load_weight makes for this head; 0 for none, and for one that is left out where
+  // memory is short.
   virtual uint64_t screen_bytes(const Tensor&) const { return 0; }
 
   // Times every operation while on; costs two clock readings each. With telemetry on, an operation that is no

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <system_error>
 
@@ -227,7 +228,13 @@ LargeMemory::Filling::Filling(Filling&& other) noexcept
       is_by_filler_(other.is_by_filler_) {}
 
 LargeMemory::Filling::~Filling() {
-  if (memory_ != nullptr) memory_->end(*this);
+  if (memory_ == nullptr) return;
+  memory_->end(*this);
+  // Abandoned: whoever asks next has its room, zero as it was, unless somebody has what lies behind it.
+  LargeMemory::Mapping& mapping = *piece_.mapping;
+  if (mapping.used != piece_.offset + piece_.bytes) return;
+  std::memset(piece_.begin(), 0, piece_.bytes);
+  mapping.used = piece_.offset;
 }
 
 Status LargeMemory::Filling::copy(size_t offset, const void* from, size_t bytes) const {

@@ -157,23 +157,22 @@ std::optional<PromptFigures> prompt_figures(std::vector<Trial> trials, const Lim
       .rest = median_share(trials, &PromptParts::rest)};
 }
 
-bool leaves_head_unread(const Trial& trial) {
-  const metrics::HeadScreenUse& use = trial.head_screen;
-  return use.passes > 0 && use.read_bytes < use.head_bytes;
-}
-
 bool spares_bytes(const Trial& trial) {
-  return leaves_head_unread(trial) || trial.decode_cost.spared_bytes > 0;
+  const metrics::HeadScreenUse& use = trial.head_screen;
+  return (use.passes > 0 && use.read_bytes < use.head_bytes) || trial.decode_cost.spared_bytes > 0;
 }
 
-// As if the decode passes had read all weights, in as many bytes as the file has; of the LM head what a
-// screen left unread, each the mean of all passes, the prompt's last one included.
+// As if the decode passes had read all weights, in as many bytes as the file has, and of the LM head what it
+// is instead of what a screen read, each the mean of all passes, the prompt's last one included.
 std::vector<Trial> with_all_bytes(std::vector<Trial> trials) {
   for (Trial& trial : trials) {
-    trial.decode_cost = trial.decode_cost.as_in_file();
-    if (!leaves_head_unread(trial)) continue;
+    if (!spares_bytes(trial)) continue;
     const metrics::HeadScreenUse& use = trial.head_screen;
-    trial.decode_cost.weight_bytes += (use.head_bytes - use.read_bytes) / use.passes * trial.steps.size();
+    metrics::Cost& cost = trial.decode_cost;
+    cost = cost.as_in_file();
+    if (use.passes == 0) continue;
+    cost.weight_bytes += use.head_bytes / use.passes * trial.steps.size();
+    cost.weight_bytes -= std::min(cost.weight_bytes, use.read_bytes / use.passes * trial.steps.size());
   }
   return trials;
 }

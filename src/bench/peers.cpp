@@ -126,6 +126,7 @@ class Comparer {
   Result<Speeds> run_ours(Costs& costs) {
     TRY_ASSIGN(const engine::Generated prompt, generate(options_.prompt_tokens, 1));
     TRY_ASSIGN(const engine::Generated tokens, generate(1, options_.generated_tokens + 1));
+    // The same bytes for both, whoever keeps them in fewer.
     costs = {prompt.prefill_cost.as_in_file(), tokens.decode_cost.as_in_file()};
     const auto rate = [](int64_t n, std::chrono::nanoseconds time) {
       return static_cast<double>(n) / std::chrono::duration<double>(time).count();

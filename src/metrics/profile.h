@@ -34,7 +34,7 @@ struct Cost {
 struct HeadScreenUse {
   uint64_t passes = 0;      // that wanted the highest logit alone of a head that has one
   uint64_t screened = 0;    // that did
-  uint64_t head_bytes = 0;  // of the head, once for each of the passes
+  uint64_t head_bytes = 0;  // of the head as it is kept, once for each of the passes
   uint64_t read_bytes = 0;  // what was read of screen and head instead
 
   double read_share() const { return static_cast<double>(read_bytes) / static_cast<double>(head_bytes); }

@@ -129,6 +129,11 @@ void TensorChecker::check_copy(const gguf::TensorInfo& info, int64_t first, int6
   }
 }
 
+void TensorChecker::forget(const gguf::TensorInfo& info) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(found_, [&](const NotFinite& found) { return found.info == &info; });
+}
+
 std::vector<NotFinite> TensorChecker::found() const {
   const std::lock_guard lock(mutex_);
   std::vector<NotFinite> found = found_;

@@ -35,6 +35,8 @@ class TensorChecker {
   void check(const gguf::TensorInfo& info);
   // A copy of n of its elements from `first` on, both at the edge of a block. From any thread, in any order.
   void check_copy(const gguf::TensorInfo& info, int64_t first, int64_t n, const std::byte* copy);
+  // What was found in it: it is checked anew.
+  void forget(const gguf::TensorInfo& info);
   // Of those that were checked, in file order.
   std::vector<NotFinite> found() const;
 

@@ -35,7 +35,7 @@ class Loader {
       return {};
     return make_error(
         ErrorCode::kResource,
-        "{}: the backend's copy of the weights takes {} of memory{}, {} are available; {}",
+        "{}: the backend's copy of the weights takes up to {} of memory{}, {} are available; {}",
         escaped(file_.path(), 4096), human_bytes(total_bytes_),
         screen_bytes_ == 0 ? "" : " and the screen of the LM head " + human_bytes(screen_bytes_),
         human_bytes(*available),
@@ -112,6 +112,9 @@ class Loader {
         TRY(file_.copy(info, size_of(first), {to, size_of(n)}));
         if (options_.checker != nullptr) options_.checker->check_copy(info, first * cols, n * cols, to);
         return {};
+      };
+      source.start_over = [&] {
+        if (options_.checker != nullptr) options_.checker->forget(info);
       };
     }
     TRY_ASSIGN(Weight weight, options_.cache == nullptr

@@ -1,7 +1,9 @@
 // Weights that fit lie in fewer bytes than in the file; others as they always did.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "backend/backend.h"
@@ -15,14 +17,17 @@ namespace {
 
 constexpr int64_t kRows = 80, kCols = 256;
 
-Weight load(const std::vector<uint16_t>& values, WeightUse use = WeightUse::kMatmul) {
-  const auto backend = create_backend("parallel", {.threads = 3}).value();
+Tensor tensor(const std::vector<uint16_t>& values) {
   Tensor t;
   t.dtype = DType::kBF16;
   t.n_dims = 2;
   t.shape = {kRows, kCols};
   t.data = const_cast<uint16_t*>(values.data());
-  return backend->load_weight(t, use).value();
+  return t;
+}
+
+Weight load(const std::vector<uint16_t>& values, WeightUse use = WeightUse::kMatmul) {
+  return create_backend("parallel", {.threads = 3}).value()->load_weight(tensor(values), use).value();
 }
 
 TEST(CompressedWeight, IsCountedAsItIsRead) {
@@ -47,6 +52,36 @@ TEST(CompressedWeight, IsCountedAsItIsRead) {
   for (int64_t i = 70 * kCols; i < kRows * kCols; ++i)
     values[static_cast<size_t>(i)] = static_cast<uint16_t>(random.bits() & 0xbfff);
   EXPECT_EQ(load(values).read_bytes(), kBytes);
+}
+
+// Whoever copies rows for it is told when they are copied again, and has them whole once after that.
+TEST(CompressedWeight, BeginsAgainWhereItDoesNotFit) {
+  const bool compresses =
+      kernels_of(*chosen_isa().value()).compressed[static_cast<size_t>(DType::kBF16)].product.rows != 0;
+  test::Random random(3);
+  std::vector<uint16_t> values(kRows * kCols);
+  for (uint16_t& value : values) value = static_cast<uint16_t>(random.bits() & 0xbfff);
+  WeightSource source = tensor(values);
+  std::atomic<int64_t> n_copied = 0, n_begun_again = 0;
+  source.copy_rows = [&](int64_t first, int64_t n, std::byte* to) -> Status {
+    n_copied += n;
+    std::memcpy(to, values.data() + first * kCols, static_cast<size_t>(n * kCols * 2));
+    return {};
+  };
+  source.start_over = [&] {
+    n_copied = 0;
+    ++n_begun_again;
+  };
+  const auto backend = create_backend("parallel", {.threads = 3}).value();
+  const Weight weight = backend->load_weight(source, WeightUse::kMatmul).value();
+  EXPECT_EQ(n_begun_again, compresses ? 1 : 0);
+  EXPECT_EQ(n_copied, kRows);
+  EXPECT_EQ(weight.read_bytes(), weight.bytes());
+  // The memory of the first attempt was given back as it was: what comes next is whole.
+  for (uint16_t& value : values) value = f32_to_bf16(static_cast<float>(random.uniform(-1, 1)));
+  EXPECT_EQ(backend->load_weight(source, WeightUse::kMatmul).value().read_bytes(),
+            compresses ? weight.bytes() * 3 / 4 : weight.bytes());
+  EXPECT_EQ(n_begun_again, compresses ? 1 : 0);
 }
 
 }  // namespace

@@ -405,8 +405,8 @@ TEST(HeadScreens, LargeHeadsHaveOneThatIsTimed) {
     }
     const Tensor t = tensor(dtype, bytes.data(), {kRows, kCols});
     const bool is_copy = dtype == DType::kF16;
-    EXPECT_EQ(backend.screen_bytes(t) != 0, is_copy || has_planes);
-    EXPECT_LE(backend.screen_bytes(t), static_cast<uint64_t>(kRows) * 8 + (is_copy ? t.bytes() * 9 / 32 : 0));
+    EXPECT_EQ(backend.screen_bytes(t) != 0, !is_copy && has_planes) << "a copy is left out without memory";
+    EXPECT_LE(backend.screen_bytes(t), static_cast<uint64_t>(kRows) * 8);
     return backend.load_weight(t, WeightUse::kHead).value();
   };
   for (const DType dtype : {DType::kQ8_0, DType::kQ6_K, DType::kF16}) {

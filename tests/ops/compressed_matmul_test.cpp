@@ -150,7 +150,7 @@ TEST(CompressedMatmul, LosesNoZerosAndNoneOfTheSmallestAndLargest) {
     constexpr int64_t kRows = 33, kCols = 150;
     std::vector<uint16_t> w = bell(kRows * kCols, 5);
     w[0] = 0x0000;
-    w[1] = 0x8000;           // -0
+    w[1] = 0x8000;           // -0, whose sign no sum shows
     w[2] = 0x0001;           // the smallest
     w[17 * kCols] = 0x807f;  // a negative one that is no normal number
     w[18 * kCols] = 0x7f7f;  // the largest
@@ -210,6 +210,26 @@ TEST(CompressedMatmul, ANaNAndAnInfinityStayInTheirRow) {
         const float value = y[static_cast<size_t>(i)];
         EXPECT_EQ(std::isnan(value), i % kRows == 3) << i;
         EXPECT_EQ(value == -std::numeric_limits<float>::infinity(), i % kRows == 18) << i;
+      }
+    }
+  });
+}
+
+// An infinite activation times an escape is nobody else's.
+TEST(CompressedMatmul, AnInfiniteActivationOfAnEscapeStaysInItsRow) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 16, kCols = 40;
+    std::vector<uint16_t> w(kRows * kCols, f32_to_bf16(1.0f));
+    w[5 * kCols + 7] = f32_to_bf16(1e20f);
+    const Matrix matrix(kernel, kRows, kCols, w);
+    ASSERT_TRUE(matrix.fits);
+    for (const int64_t n : {1, 5, 30}) {
+      std::vector<float> x(static_cast<size_t>(n * kCols), 1.0f);
+      x[7] = std::numeric_limits<float>::infinity();
+      const std::vector<float> y = matrix.times(x, n);
+      for (int64_t i = 0; i < kRows; ++i) {
+        EXPECT_FALSE(std::isfinite(y[static_cast<size_t>(i)])) << i;
+        EXPECT_EQ(std::isnan(y[static_cast<size_t>(i)]), i == 5) << i << ": 0 in the place of the escape";
       }
     }
   });

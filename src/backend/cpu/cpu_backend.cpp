@@ -85,7 +85,8 @@ class CpuBackend final : public HostBackend {
   }
   bool has_screen(const Weight& head) const override { return matrix_of(head).screen != nullptr; }
   uint64_t screen_bytes(const Tensor& head) const override {
-    return head_screen_bytes(head, kernels_, screen_kind(head, kernels_, screened_heads_));
+    const ScreenKind kind = screen_kind(head, kernels_, screened_heads_);
+    return is_optional(kind) ? 0 : head_screen_bytes(head, kernels_, kind);
   }
   std::string weight_layout() const override {
     return fmt::format("{} panels {}", isa_.name, kernels::kPanelLayoutVersion);
@@ -284,21 +285,25 @@ class CpuBackend final : public HostBackend {
     const kernels::PanelMatmul& kernel = use == WeightUse::kEmbedding ? no_panels
                                          : in_planes                  ? kernels_.planes[type].whole
                                                                       : kernels_.matmul[type];
-    std::shared_ptr<CpuMatrix> matrix;
-    const kernels::CompressedMatmul& compressed = kernels_.compressed[type];
-    if (compressed.product.rows != 0 && use != WeightUse::kEmbedding) {
-      const std::string name = std::string(cached.name) + " compressed";
-      TRY_ASSIGN(matrix, packer_.pack_compressed(source, compressed, {cached.cache, name}));
-      if (matrix != nullptr)
-        weight.stored_bytes = static_cast<size_t>(tensor.n_elements() * compressed.bits / 8);
+    const int64_t upper_bytes = in_planes ? kernels_.planes[type].upper.panel_bytes(tensor.cols()) : 0;
+    const kernels::CompressedMatmul& compressed =
+        use == WeightUse::kEmbedding ? kernels::CompressedMatmul() : kernels_.compressed[type];
+    const std::string panels_name = std::string(cached.name) + (in_planes ? " in planes" : "");
+    const std::string compressed_name = std::string(cached.name) + " compressed";
+    const CachedAs as_panels = {cached.cache, panels_name}, as_compressed = {cached.cache, compressed_name};
+    std::shared_ptr<CpuMatrix> matrix = WeightPacker::find(source, compressed.product, 0, as_compressed);
+    bool is_compressed = matrix != nullptr;
+    if (matrix == nullptr) matrix = WeightPacker::find(source, kernel, upper_bytes, as_panels);
+    if (matrix == nullptr && compressed.product.rows != 0) {
+      TRY_ASSIGN(matrix, packer_.pack_compressed(source, compressed, as_compressed));
+      is_compressed = matrix != nullptr;
     }
     if (matrix == nullptr) {
-      const std::string name = std::string(cached.name) + (in_planes ? " in planes" : "");
-      const int64_t upper_bytes = in_planes ? kernels_.planes[type].upper.panel_bytes(tensor.cols()) : 0;
-      TRY_ASSIGN(matrix, packer_.pack(source, kernel, upper_bytes, {cached.cache, name}));
+      TRY_ASSIGN(matrix, packer_.pack(source, kernel, upper_bytes, as_panels));
     }
+    if (is_compressed) weight.stored_bytes = static_cast<size_t>(tensor.n_elements() * compressed.bits / 8);
     TRY(products_.reserve_scratch(*matrix, tensor.cols()));
-    if (screen != ScreenKind::kNone) {
+    if (screen != ScreenKind::kNone && has_room_for(screen, tensor)) {
       TRY_ASSIGN(matrix->screen, make_head_screen(tensor, *matrix, screen, kernels_, team_, memory_, cached));
       TRY(products_.reserve_scratch(matrix_of(matrix->screen->coarse), tensor.cols()));
     }
@@ -307,6 +312,15 @@ class CpuBackend final : public HostBackend {
     forms_.add(matrix->kernel.x_form);
     if (matrix->screen != nullptr) forms_.add(matrix_of(matrix->screen->coarse).kernel.x_form);
     return weight;
+  }
+
+  // A copy that nobody has asked for is left out where memory is short.
+  bool is_optional(ScreenKind kind) const {
+    return kind == ScreenKind::kCopy && screened_heads_ == ScreenedHeads::kLarge;
+  }
+  bool has_room_for(ScreenKind kind, const Tensor& head) const {
+    const auto available = available_memory();
+    return !is_optional(kind) || !available || 2 * head_screen_bytes(head, kernels_, kind) <= *available;
   }
 
   // fn(row, n) for all rows, in blocks by the threads where there are many.

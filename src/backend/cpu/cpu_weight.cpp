@@ -12,6 +12,23 @@ namespace {
 // than its second-level cache holds.
 constexpr int64_t kTurnBytes = int64_t{128} << 10;
 
+// Without its panels.
+std::shared_ptr<CpuMatrix> unpacked(const Tensor& tensor, const kernels::PanelMatmul& kernel,
+                                    int64_t upper_bytes) {
+  auto matrix = std::make_shared<CpuMatrix>();
+  matrix->rows = tensor.as<const uint8_t>();
+  matrix->row_bytes = static_cast<int64_t>(row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols())));
+  if (kernel.rows == 0) return matrix;
+  matrix->kernel = kernel;
+  matrix->upper_bytes = upper_bytes;
+  matrix->n_panels = (tensor.rows() + kernel.rows - 1) / kernel.rows;
+  return matrix;
+}
+
+size_t panels_bytes(const CpuMatrix& matrix, const Tensor& tensor) {
+  return static_cast<size_t>(matrix.n_panels * matrix.kernel.panel_bytes(tensor.cols()));
+}
+
 }  // namespace
 
 Result<bool> WeightPacker::pack_panels(const WeightSource& source, const CpuMatrix& matrix, Pack compress,
@@ -78,28 +95,30 @@ Result<bool> WeightPacker::pack_panels(const WeightSource& source, const CpuMatr
   return fits.load();
 }
 
+std::shared_ptr<CpuMatrix> WeightPacker::find(const WeightSource& source, const kernels::PanelMatmul& kernel,
+                                              int64_t upper_bytes, const CachedAs& cached) {
+  if (cached.cache == nullptr || kernel.rows == 0) return nullptr;
+  auto matrix = unpacked(source.tensor, kernel, upper_bytes);
+  const auto found = cached.cache->find(cached.name, source.tensor, panels_bytes(*matrix, source.tensor));
+  if (!found) return nullptr;
+  matrix->panels = {found, reinterpret_cast<const uint8_t*>(found.get())};
+  return matrix;
+}
+
 Result<std::shared_ptr<CpuMatrix>> WeightPacker::pack_with(const WeightSource& source,
                                                            const kernels::PanelMatmul& kernel,
                                                            int64_t upper_bytes, Pack compress,
                                                            const CachedAs& cached) {
   const Tensor& tensor = source.tensor;
-  auto matrix = std::make_shared<CpuMatrix>();
-  matrix->rows = tensor.as<const uint8_t>();
-  matrix->row_bytes = static_cast<int64_t>(row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols())));
+  auto matrix = unpacked(tensor, kernel, upper_bytes);
   if (kernel.rows == 0) return matrix;
-  matrix->kernel = kernel;
-  matrix->upper_bytes = upper_bytes;
-  matrix->n_panels = (tensor.rows() + kernel.rows - 1) / kernel.rows;
-  const auto bytes = static_cast<size_t>(matrix->n_panels * kernel.panel_bytes(tensor.cols()));
-  if (cached.cache != nullptr) {
-    if (const auto found = cached.cache->find(cached.name, tensor, bytes)) {
-      matrix->panels = {found, reinterpret_cast<const uint8_t*>(found.get())};
-      return matrix;
-    }
-  }
+  const size_t bytes = panels_bytes(*matrix, tensor);
   TRY_ASSIGN(LargeMemory::Filling filling, memory_.alloc_to_fill(bytes, team_));
   TRY_ASSIGN(const bool fits, pack_panels(source, *matrix, compress, filling));
-  if (!fits) return std::shared_ptr<CpuMatrix>();
+  if (!fits) {
+    if (source.start_over) source.start_over();
+    return std::shared_ptr<CpuMatrix>();
+  }
   const std::shared_ptr<void> owner = filling.finish();
   const auto* panels = static_cast<const uint8_t*>(owner.get());
   matrix->panels = {owner, panels};

@@ -55,6 +55,9 @@ class WeightPacker {
                                           int64_t upper_bytes, const CachedAs& cached) {
     return pack_with(source, kernel, upper_bytes, nullptr, cached);
   }
+  // What a cache has of it, or nullptr.
+  static std::shared_ptr<CpuMatrix> find(const WeightSource& source, const kernels::PanelMatmul& kernel,
+                                         int64_t upper_bytes, const CachedAs& cached);
   // nullptr where its weights do not fit.
   Result<std::shared_ptr<CpuMatrix>> pack_compressed(const WeightSource& source,
                                                      const kernels::CompressedMatmul& compressed,

@@ -197,7 +197,7 @@ size_t MatrixProducts::rows_class(int64_t n) {
 
 uint64_t MatrixProducts::weight_bytes(std::span<const Product> products) {
   uint64_t bytes = 0;
-  for (const Product& p : products) bytes += p.w->bytes();
+  for (const Product& p : products) bytes += p.w->read_bytes();
   return bytes;
 }
 

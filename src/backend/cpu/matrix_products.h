@@ -168,14 +168,17 @@ class MatrixProducts {
     }
     std::array<Reading, kMostWays> ways_ = {};
   };
-  // Of weights that are read alike: of one type, in panels or, as a head may be, in two planes, of which the
-  // upper one may be read alone.
-  static constexpr size_t kKinds = 3 * kernels::kDTypeIds;
+  // Of weights that are read alike: of one type, in panels, in fewer bytes or, as a head may be, in two
+  // planes, of which the upper one may be read alone.
+  static constexpr size_t kKinds = 4 * kernels::kDTypeIds;
   static bool is_head_in_planes(const Weight& w) {
     return matrix_of(w).upper_bytes != 0 || matrix_of(w).is_upper_plane;
   }
   static size_t kind_of(const Weight& w) {
-    const size_t layout = matrix_of(w).upper_bytes != 0 ? 1 : matrix_of(w).is_upper_plane ? 2 : 0;
+    const size_t layout = matrix_of(w).upper_bytes != 0 ? 1
+                          : matrix_of(w).is_upper_plane ? 2
+                          : w.stored_bytes != 0         ? 3
+                                                        : 0;
     return static_cast<size_t>(w.dtype) + layout * kernels::kDTypeIds;
   }
   static size_t rows_class(int64_t n);

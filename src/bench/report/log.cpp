@@ -55,7 +55,7 @@ LogEntry::Medians medians(const Figures& f) {
     m.decode_pct_of_ceiling = f.decode->of_ceiling->pct;
     m.decode_bound = name(f.decode->of_ceiling->bound);
   }
-  if (f.decode_of_all_bytes) m.decode_pct_of_whole_head = f.decode_of_all_bytes->pct;
+  if (f.decode_of_all_bytes) m.decode_pct_of_all_bytes = f.decode_of_all_bytes->pct;
   if (f.prompt_parts) m.prefill_rest_pct = 100 * f.prompt_parts->rest;
   return m;
 }
@@ -84,7 +84,7 @@ void add_medians(Json& json, const LogEntry::Medians& m) {
   json["step_p50_ms"] = or_null(m.step_p50_ms);
   json["prefill_pct_of_ceiling"] = or_null(m.prefill_pct_of_ceiling);
   json["decode_pct_of_ceiling"] = or_null(m.decode_pct_of_ceiling);
-  json["decode_pct_of_whole_head"] = or_null(m.decode_pct_of_whole_head);
+  json["decode_pct_of_all_bytes"] = or_null(m.decode_pct_of_all_bytes);
   json["decode_gb_per_s"] = or_null(m.decode_gb_per_s);
   json["decode_bound"] = m.decode_bound;
   json["prefill_rest_pct"] = or_null(m.prefill_rest_pct);
@@ -120,7 +120,9 @@ LogEntry::Medians read_medians(JsonReader& json) {
   m.step_p50_ms = json.optional_number("step_p50_ms");
   m.prefill_pct_of_ceiling = json.optional_number("prefill_pct_of_ceiling");
   m.decode_pct_of_ceiling = json.optional_number("decode_pct_of_ceiling");
-  m.decode_pct_of_whole_head = json.optional_number("decode_pct_of_whole_head");  // older lines lack it
+  m.decode_pct_of_all_bytes = json.optional_number("decode_pct_of_all_bytes");  // older lines lack it
+  if (!m.decode_pct_of_all_bytes)  // or have it by the name of what was spared then
+    m.decode_pct_of_all_bytes = json.optional_number("decode_pct_of_whole_head");
   m.decode_gb_per_s = json.optional_number("decode_gb_per_s");
   m.decode_bound = json.optional_text("decode_bound").value_or("");
   m.prefill_rest_pct = json.optional_number("prefill_rest_pct");  // likewise

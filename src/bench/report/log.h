@@ -18,8 +18,8 @@ struct LogEntry {
     std::optional<double> decode_tps;  // step to step, without the first token
     std::optional<double> step_p50_ms;
     std::optional<double> prefill_pct_of_ceiling, decode_pct_of_ceiling, decode_gb_per_s;
-    std::optional<double> decode_pct_of_whole_head;  // Figures::decode_of_all_bytes
-    std::string decode_bound;                        // "memory", "arithmetic" or empty
+    std::optional<double> decode_pct_of_all_bytes;  // Figures::decode_of_all_bytes
+    std::string decode_bound;                       // "memory", "arithmetic" or empty
     // Of the time of a prompt, what neither products with weights nor attention took, in %.
     std::optional<double> prefill_rest_pct;
   };

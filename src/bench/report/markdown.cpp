@@ -137,7 +137,7 @@ std::string memory_table(std::span<const Config> configs, std::span<const Column
          config_table(configs, columns, {cache, peak}, has_memory_row);
 }
 
-// Whether part of the LM head was left unread in some row.
+// Whether some row read less than the file has of the weights.
 bool spares_bytes(const Column& column) {
   return std::any_of(column.figures.begin(), column.figures.end(),
                      [](const auto& f) { return f && f->decode_of_all_bytes; });

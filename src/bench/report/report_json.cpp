@@ -168,8 +168,8 @@ void add_our_figures(Json& json, const Setting& setting, const std::optional<Fig
   add_ceiling_keys(json, "prefill", f ? f->prefill : std::nullopt);
   add_ceiling_keys(json, "decode", f ? f->decode : std::nullopt);
   const std::optional<OfCeiling> whole = f ? f->decode_of_all_bytes : std::nullopt;
-  json["decode_pct_of_whole_head"] = whole ? Json(whole->pct) : Json(nullptr);
-  json["decode_pct_of_whole_head_typical"] = whole ? or_null(whole->pct_of_typical) : Json(nullptr);
+  json["decode_pct_of_all_bytes"] = whole ? Json(whole->pct) : Json(nullptr);
+  json["decode_pct_of_all_bytes_typical"] = whole ? or_null(whole->pct_of_typical) : Json(nullptr);
   const Limits limit = f ? f->limits : limits(setting);
   json["ceilings"] = {{"read_gb_per_s", or_null(limit.read_gb_per_s)},
                       {"arithmetic", text_or_null(limit.arithmetic)},

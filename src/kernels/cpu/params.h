@@ -126,7 +126,8 @@ struct PanelMatmul {
 // product.rows == 0: not at all.
 struct CompressedMatmul {
   int64_t bits = 0;  // a weight
-  // Its sums may end in another order than those of the type's other panels. It has no pack().
+  // Its sums may have another order than those of the type's other panels: one that depends on k and the
+  // weights alone. It has no pack().
   PanelMatmul product;
   // As PanelMatmul::pack. False where a panel's weights do not fit; nothing is said of the panel then.
   bool (*pack)(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) = nullptr;

@@ -34,8 +34,8 @@ TEST(BenchLog, HoldsDecodeAsIfTheWholeHeadWasRead) {
     trial.head_screen = {.passes = 4, .screened = 4, .head_bytes = 4'000'000, .read_bytes = 2'000'000};
   std::string line = bench::to_json_line(bench::log_entry(report));
   const auto read = bench::log_entry_from_json(line).value();
-  EXPECT_GT(read.configs[0].decode_pct_of_whole_head.value_or(0), *read.configs[0].decode_pct_of_ceiling);
-  EXPECT_FALSE(read.configs[1].decode_pct_of_whole_head);
+  EXPECT_GT(read.configs[0].decode_pct_of_all_bytes.value_or(0), *read.configs[0].decode_pct_of_ceiling);
+  EXPECT_FALSE(read.configs[1].decode_pct_of_all_bytes);
   EXPECT_EQ(bench::to_json_line(read), line);
 }
 

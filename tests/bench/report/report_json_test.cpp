@@ -76,7 +76,7 @@ TEST(ReportJson, HasOurKeys) {
   for (const char* key :
        {"isa", "threads", "ceilings", "prefill_pct_of_ceiling", "decode_pct_of_ceiling", "decode_gb_per_s",
         "git_revision", "quartiles", "kv_type", "parts", "prompt_parts", "bytes_per_token", "raw_trials",
-        "decode_stalled_share", "decode_pct_of_whole_head", "decode_pct_of_whole_head_typical"}) {
+        "decode_stalled_share", "decode_pct_of_all_bytes", "decode_pct_of_all_bytes_typical"}) {
     EXPECT_TRUE(config.contains(key)) << key;
   }
   double sum = 0;

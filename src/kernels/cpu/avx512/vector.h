@@ -191,10 +191,12 @@ struct Avx512Vector {
   static void store_bytes(uint8_t* p, I x) {
     _mm512_storeu_si512(p, x);
   }
-  // 0 in all others.
-  static F bf16_in_lane(uint16_t x, int64_t lane) {
-    const I all = set_i32(static_cast<int32_t>(uint32_t{x} << 16));
-    return _mm512_maskz_mov_ps(static_cast<__mmask16>(1u << lane), _mm512_castsi512_ps(all));
+  static F set_bf16(uint16_t x) {
+    return _mm512_castsi512_ps(set_i32(static_cast<int32_t>(uint32_t{x} << 16)));
+  }
+  // c in all others.
+  static F fma_in_lane(int64_t lane, F a, F b, F c) {
+    return _mm512_mask3_fmadd_ps(a, b, c, static_cast<__mmask16>(1u << lane));
   }
   // For numbers that are bfloat16.
   static void store_whole_bf16(uint16_t* p, F x) {

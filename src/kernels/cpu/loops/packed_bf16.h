@@ -2,9 +2,10 @@
 //
 // The upper byte of a bfloat16 has the sign and the upper seven bits of the exponent, of which a model's
 // weights take few values (Zhang et al. 2025, "70% Size, 100% Accuracy", arXiv:2504.11651, code the exponent
-// for the same reason). So four bits tell which, by a table of the panel: eight neighbouring exponents with
-// either sign. What the table lacks is 0 in its place and stands in a list at the panel's end, an escape; it
-// is added to the sums last, in the list's order, whatever the number of rows of activations.
+// for the same reason; docs/decisions/006). So four bits tell which, by a table of the panel: eight
+// neighbouring exponents with either sign. What the table lacks is 0 in its place and stands in a list at the
+// panel's end, an escape; it is added to the sums last, in the list's order, whatever the number of rows of
+// activations. Of zeros the sign is lost, which no sum shows.
 //
 // A panel: its header; for each eight elements a vector of codes, those of the first four in the low
 // nibbles, then the lower bytes of four and of four; the escapes. In a vector element 2 h + o of the four
@@ -99,9 +100,10 @@ struct PackedBf16 {
     for (int64_t e = 0; e < n && e < most_escapes(k); ++e) {
       const int64_t j = first[e].at / V::kLanes;
       if (j >= k) continue;
-      const F w = V::bf16_in_lane(first[e].value, first[e].at % V::kLanes);
+      const F w = V::set_bf16(first[e].value);
+      const int64_t row = first[e].at % V::kLanes;
 #pragma GCC unroll 8
-      for (int t = 0; t < kRows; ++t) y[t] = V::fma(w, V::set(x[t][j]), y[t]);
+      for (int t = 0; t < kRows; ++t) y[t] = V::fma_in_lane(row, w, V::set(x[t][j]), y[t]);
     }
   }
 
