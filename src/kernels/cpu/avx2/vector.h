@@ -145,20 +145,94 @@ struct Avx2Vector {
   static I add_bytes(I x, int value) {
     return _mm256_add_epi8(x, _mm256_set1_epi8(static_cast<char>(value)));
   }
+  static I add_bytes(I a, I b) { return _mm256_add_epi8(a, b); }
   template <int kBits>
   static I shift_left_i16(I x) {
     return _mm256_slli_epi16(x, kBits);
   }
   // `value` in byte i where bit i of the 32 from p on is 1, else 0.
   static I select_bytes(const uint8_t* p, int8_t value) {
-    int32_t bits;
+    uint32_t bits;
     std::memcpy(&bits, p, sizeof bits);
+    return keep_bytes(_mm256_set1_epi8(value), bits);
+  }
+  // A bit for each byte.
+  static uint64_t bytes_below(I x, int n) {
+    const I least = _mm256_min_epu8(x, _mm256_set1_epi8(static_cast<char>(n - 1)));
+    return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpeq_epi8(x, least)));
+  }
+  static I keep_bytes(I x, uint64_t which) {
     // Byte i of the bits in all of the bytes 8 i .. 8 i + 7, and then the bit of each.
+    const I bits = set_i32(static_cast<int32_t>(static_cast<uint32_t>(which)));
     const I spread = _mm256_shuffle_epi8(
-        set_i32(bits), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
+        bits, _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
     const I bit = _mm256_set1_epi64x(static_cast<int64_t>(0x8040201008040201));
-    const I is_set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit);
-    return _mm256_and_si256(is_set, _mm256_set1_epi8(value));
+    return _mm256_and_si256(x, _mm256_cmpeq_epi8(_mm256_and_si256(spread, bit), bit));
+  }
+  // Of the 16-bit numbers of a and b, those of 128 bits of a before those of b.
+  static I lower_bytes(I a, I b) {
+    const I lower = _mm256_set1_epi16(0xff);
+    return _mm256_packus_epi16(_mm256_and_si256(a, lower), _mm256_and_si256(b, lower));
+  }
+  static I upper_bytes(I a, I b) {
+    return _mm256_packus_epi16(_mm256_srli_epi16(a, 8), _mm256_srli_epi16(b, 8));
+  }
+  static I even_then_odd_i16(I x) {
+    const I in_halves =
+        _mm256_shuffle_epi8(x, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4,
+                                                5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15));
+    return _mm256_permute4x64_epi64(in_halves, 0xd8);
+  }
+  // 32 bytes of each of 8 rows, `stride` bytes apart: x[i] has bytes 4 i .. 4 i + 3 of all.
+  static void transpose_quads(const uint8_t* rows, int64_t stride, I (&x)[8]) {
+    I a[8];
+    I b[8];
+#pragma GCC unroll 8
+    for (int r = 0; r < 8; ++r) a[r] = load_bytes(rows + r * stride);
+#pragma GCC unroll 4
+    for (int r = 0; r < 8; r += 2) {
+      b[r] = _mm256_unpacklo_epi32(a[r], a[r + 1]);
+      b[r + 1] = _mm256_unpackhi_epi32(a[r], a[r + 1]);
+    }
+#pragma GCC unroll 2
+    for (int r = 0; r < 8; r += 4) {
+#pragma GCC unroll 2
+      for (int i = 0; i < 2; ++i) {
+        a[r + 2 * i] = _mm256_unpacklo_epi64(b[r + i], b[r + i + 2]);
+        a[r + 2 * i + 1] = _mm256_unpackhi_epi64(b[r + i], b[r + i + 2]);
+      }
+    }
+    // Each half of a[i] has quad i, or i + 4, of rows 0 to 3; of a[i + 4], of the other four.
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      x[i] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x20);
+      x[i + 4] = _mm256_permute2x128_si256(a[i], a[i + 4], 0x31);
+    }
+  }
+  static F set_bf16(uint16_t x) {
+    return _mm256_castsi256_ps(set_i32(static_cast<int32_t>(uint32_t{x} << 16)));
+  }
+  // c in all others.
+  static F fma_in_lane(int64_t lane, F a, F b, F c) {
+    const I numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    const I here = _mm256_cmpeq_epi32(numbers, set_i32(static_cast<int32_t>(lane)));
+    return _mm256_blendv_ps(c, fma(a, b, c), _mm256_castsi256_ps(here));
+  }
+  // For numbers that are bfloat16.
+  static void store_whole_bf16(uint16_t* p, F x) {
+    const I upper = _mm256_srli_epi32(_mm256_castps_si256(x), 16);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packus_epi32(_mm256_castsi256_si128(upper), _mm256_extracti128_si256(upper, 1)));
+  }
+  // Of bytes in the order of loops/packed_bf16.h: four numbers of each lane.
+  static void widen_bf16(I low, I high, F (&x)[4]) {
+    const I first = _mm256_unpacklo_epi8(low, high);
+    const I second = _mm256_unpackhi_epi8(low, high);
+    const I upper = set_i32(static_cast<int32_t>(0xffff0000));
+    x[0] = _mm256_castsi256_ps(_mm256_slli_epi32(first, 16));
+    x[1] = _mm256_castsi256_ps(_mm256_and_si256(first, upper));
+    x[2] = _mm256_castsi256_ps(_mm256_slli_epi32(second, 16));
+    x[3] = _mm256_castsi256_ps(_mm256_and_si256(second, upper));
   }
   // table[i] of bytes i < 16.
   static I lookup(const int8_t (&table)[16], I i) {

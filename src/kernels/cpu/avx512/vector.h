@@ -231,6 +231,9 @@ struct Avx512Vector {
   static I add_bytes(I x, int value) {
     return _mm512_add_epi8(x, _mm512_set1_epi8(static_cast<char>(value)));
   }
+  static I add_bytes(I a, I b) {
+    return _mm512_add_epi8(a, b);
+  }
   template <int kBits>
   static I shift_left_i16(I x) {
     return _mm512_slli_epi16(x, kBits);

@@ -5,7 +5,8 @@
 // for the same reason; docs/decisions/006). So four bits tell which, by a table of the panel: eight
 // neighbouring exponents with either sign. What the table lacks is 0 in its place and stands in a list at the
 // panel's end, an escape; it is added to the sums last, in the list's order, whatever the number of rows of
-// activations. Of zeros the sign is lost, which no sum shows.
+// activations. Rows far smaller than those beside them (of tokens that nobody trained) lie in the panel times
+// a power of four, which their sums are divided by. Of zeros the sign is lost, which no sum shows.
 //
 // A panel: its header; for each eight elements a vector of codes, those of the first four in the low
 // nibbles, then the lower bytes of four and of four; the escapes. In a vector element 2 h + o of the four
@@ -35,7 +36,8 @@ struct PackedBf16 {
   struct Header {
     int8_t upper[16];  // bytes by code; that of code 0 is 0, as its lower bytes are
     uint32_t n_escapes;
-    uint8_t unused[44];
+    int8_t power[16];  // the row's weights are those of the panel times 4^power
+    uint8_t unused[28];
   };
   struct Escape {
     uint32_t at;  // element * kLanes + row
@@ -71,8 +73,20 @@ struct PackedBf16 {
     const int64_t first = largest_exponent(w, stride, n_rows, k) - kExponents + 1;
     const bool fits = pack_from(first < 0 ? 0 : first, w, stride, n_rows, k, panel);
     if (fits && header(panel).n_escapes <= few_escapes(k)) return true;
-    // … unless some weights lie far out.
-    return pack_from(likeliest_exponents(w, stride, n_rows, k), w, stride, n_rows, k, panel);
+    // … unless some weights lie far out …
+    if (pack_from(likeliest_exponents(w, stride, n_rows, k), w, stride, n_rows, k, panel)) return true;
+    // … or rows are of different sizes.
+    int64_t of_row[V::kLanes] = {}, first_of_all = 0;
+    for (int64_t row = 0; row < n_rows; ++row) {
+      of_row[row] = likeliest_exponents(w + row * stride, 0, 1, k);
+      if (of_row[row] > first_of_all) first_of_all = of_row[row];
+    }
+    int8_t powers[16] = {};
+    for (int64_t row = 0; row < n_rows; ++row) {
+      const int64_t power = of_row[row] - first_of_all;
+      powers[row] = static_cast<int8_t>(power < kSmallestPower ? kSmallestPower : power);
+    }
+    return pack_from(first_of_all, w, stride, n_rows, k, panel, powers);
   }
 
   // Without its escapes, as ElementBF16 loads them.
@@ -91,10 +105,15 @@ struct PackedBf16 {
     }
   }
 
-  // What is left of the sums of a panel's rows and these rows of activations. Panels may come from a file
-  // whose bytes nobody has checked, so that no list may lead out of its room or out of x.
+  // From sums of what lies in the panel to those of the rows' weights and these rows of activations. Panels
+  // may come from a file whose bytes nobody has checked, so that no list may lead out of its room or out of
+  // x.
   template <int kRows>
-  static void add_escapes(const uint8_t* panel, int64_t k, const float* const (&x)[kRows], F (&y)[kRows]) {
+  static void finish(const uint8_t* panel, int64_t k, const float* const (&x)[kRows], F (&y)[kRows]) {
+    const I power = V::load_i8(reinterpret_cast<const uint8_t*>(header(panel).power));
+    const F of_row = V::float_of_bits(V::add_i32(V::set_i32(kOneInBits), V::shift_left_u32(power, 24)));
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) y[t] = V::mul(y[t], of_row);
     const int64_t n = header(panel).n_escapes;
     const Escape* const first = escapes(panel, k);
     for (int64_t e = 0; e < n && e < most_escapes(k); ++e) {
@@ -109,11 +128,16 @@ struct PackedBf16 {
 
  private:
   static constexpr int64_t kCols = 16;  // V::transpose_quads takes 32 bytes of each row
+  static constexpr int32_t kOneInBits = 0x3f800000;
+  static constexpr int64_t kSmallestPower = -62;  // 2^-124, a normal number
   static uint32_t few_escapes(int64_t k) {
     return static_cast<uint32_t>(most_escapes(k) / 8);
   }
   static int exponent_of(uint16_t value) {
     return value >> 8 & 127;
+  }
+  static int64_t row_of(int64_t at) {
+    return at / 16 * 4 + at % 8 / 2;
   }
 
   // A row's weights.
@@ -146,10 +170,11 @@ struct PackedBf16 {
     return of_vectors > rest ? of_vectors : rest;
   }
 
-  // The lowest of those of which most weights are.
+  // The lowest of those of which most weights are. Zeros need none.
   static int64_t likeliest_exponents(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k) {
     int64_t counts[128] = {};
-    for_weights(w, stride, n_rows, k, [&](uint16_t value) { ++counts[exponent_of(value)]; });
+    for_weights(w, stride, n_rows, k,
+                [&](uint16_t value) { counts[exponent_of(value)] += (value & 0x7fff) != 0; });
     int64_t likeliest = 0, most = -1;
     for (int64_t first = 0; first + kExponents <= 128; ++first) {
       int64_t n = 0;
@@ -160,13 +185,18 @@ struct PackedBf16 {
   }
 
   static bool pack_from(int64_t first_exponent, const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k,
-                        uint8_t* panel) {
+                        uint8_t* panel, const int8_t (&powers)[16] = {}) {
     const int64_t bytes = panel_bytes(k);
     const int64_t list = static_cast<int64_t>(sizeof(Header)) + n_groups(k) * kGroupBytes;
     std::memset(panel + list, 0, static_cast<size_t>(bytes - list));
     Header to_store = {};
     for (int64_t code = 1; code < 16; ++code)
       to_store.upper[code] = static_cast<int8_t>((code & 8) << 4 | (first_exponent + (code & 7)));
+    std::memcpy(to_store.power, powers, sizeof powers);
+    uint8_t less[kVector];  // in the order of the panel's bytes: from a weight's exponent to what is coded
+    for (int64_t at = 0; at < kVector; ++at)
+      less[at] = static_cast<uint8_t>(-first_exponent - powers[row_of(at)]);
+    const I to_code = V::load_bytes(less);
     uint8_t padded[V::kLanes * kCols * 2];
     for (int64_t j = 0; j < k; j += kCols) {
       const uint8_t* rows = w + j * 2;
@@ -189,9 +219,11 @@ struct PackedBf16 {
           const I& b = pairs[g * 4 + half * 2 + 1];
           const I lower = V::lower_bytes(a, b), upper = V::upper_bytes(a, b);
           const I magnitude = V::template byte_field<0, 127>(upper);
-          const I exponent = V::add_bytes(magnitude, static_cast<int>(-first_exponent));
+          const I exponent = V::add_bytes(magnitude, to_code);
           const I code = V::or_i32(exponent, V::template byte_field<4, 8>(upper));
-          const uint64_t fits = V::bytes_below(exponent, kExponents) & ~V::bytes_below(code, 1);
+          // What is no normal number, or nearly, is no power of four of another.
+          const uint64_t fits = V::bytes_below(exponent, kExponents) &
+                                ~(V::bytes_below(code, 1) | V::bytes_below(magnitude, 1));
           codes[half] = V::keep_bytes(code, fits);
           V::store_bytes(to + (1 + half) * kVector, V::keep_bytes(lower, fits));
           uint64_t lacking = ~fits & ~V::bytes_below(V::or_i32(magnitude, lower), 1);
@@ -199,7 +231,7 @@ struct PackedBf16 {
           for (; lacking != 0; lacking &= lacking - 1) {
             if (to_store.n_escapes == most_escapes(k)) return false;
             const int64_t at = __builtin_ctzll(lacking);
-            const int64_t row = at / 16 * 4 + at % 8 / 2;
+            const int64_t row = row_of(at);
             const int64_t col = g * kGroup + half * kFour + at % 16 / 8 * 2 + at % 2;
             Escape escape = {static_cast<uint32_t>((j + col) * V::kLanes + row), 0, 0};
             std::memcpy(&escape.value, rows + row * rows_stride + col * 2, sizeof escape.value);
@@ -214,6 +246,10 @@ struct PackedBf16 {
     return true;
   }
 };
+
+// Whether the weights of a tile's panels are in registers at once, or one panel's after the other's.
+template <class V>
+constexpr bool kHasManyRegisters = V::kFloatTilePanels >= 4;
 
 // kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
 template <class V, int kPanels, int kRows, class AnyFetch>
@@ -236,19 +272,23 @@ void multiply_packed_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, 
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
   // Up to four elements of a half of a group.
+  constexpr int kAtOnce = kHasManyRegisters<V> ? kPanels : 1;
   const auto add_products = [&]<int kHalf>(int64_t g, int64_t n) __attribute__((always_inline)) {
-    F w[kPanels][Packed::kFour];
 #pragma GCC unroll 4
-    for (int i = 0; i < kPanels; ++i)
-      Packed::template load<kHalf>(upper[i], Packed::group(panels[i], g), w[i]);
+    for (int first = 0; first < kPanels; first += kAtOnce) {
+      F w[kAtOnce][Packed::kFour];
 #pragma GCC unroll 4
-    for (int64_t e = 0; e < Packed::kFour; ++e) {
-      if (e >= n) break;
+      for (int i = 0; i < kAtOnce; ++i)
+        Packed::template load<kHalf>(upper[first + i], Packed::group(panels[first + i], g), w[i]);
 #pragma GCC unroll 4
-      for (int t = 0; t < kRows; ++t) {
-        const F xj = V::set(x[t][g * Packed::kGroup + kHalf * Packed::kFour + e]);
+      for (int64_t e = 0; e < Packed::kFour; ++e) {
+        if (e >= n) break;
 #pragma GCC unroll 4
-        for (int i = 0; i < kPanels; ++i) y[i][t] = V::fma(w[i][e], xj, y[i][t]);
+        for (int t = 0; t < kRows; ++t) {
+          const F xj = V::set(x[t][g * Packed::kGroup + kHalf * Packed::kFour + e]);
+#pragma GCC unroll 4
+          for (int i = 0; i < kAtOnce; ++i) y[first + i][t] = V::fma(w[i][e], xj, y[first + i][t]);
+        }
       }
     }
   };
@@ -263,7 +303,7 @@ void multiply_packed_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, 
     if (left > Packed::kFour) add_products.template operator()<1>(n_whole, left - Packed::kFour);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < kPanels; ++i) Packed::template add_escapes<kRows>(panels[i], p.k, x, y[i]);
+  for (int i = 0; i < kPanels; ++i) Packed::template finish<kRows>(panels[i], p.k, x, y[i]);
   store_outputs<V>(p, y, panel, r);
 }
 
@@ -279,10 +319,12 @@ void multiply_packed_rows(const PanelMatmulParams& p, int64_t panel, int64_t r, 
 
 // Side by side, since each sum waits for itself: two would take longer than memory does.
 constexpr int kPackedTilePanels = 4;
-// So that their sums and as many weights are what 32 registers hold …
-constexpr int kPackedTileRows = 4;
+// So that their sums and the weights are what the registers hold …
+template <class V>
+constexpr int kPackedTileRows = kHasManyRegisters<V> ? 4 : 3;
 // … and up to so many rows of activations that is faster than to unpack the panels first.
-constexpr int64_t kPackedRows = 24;
+template <class V>
+constexpr int64_t kPackedRows = kHasManyRegisters<V> ? 24 : 12;
 
 // Few rows of activations.
 template <class V>
@@ -314,10 +356,10 @@ void multiply_packed_stream(const PanelMatmulParams& p) {
 // Some more.
 template <class V, int kPanels>
 void multiply_packed_tiles(const PanelMatmulParams& p, int64_t panel) {
-  const int64_t n_tiles = (p.n + kPackedTileRows - 1) / kPackedTileRows;
+  const int64_t n_tiles = (p.n + kPackedTileRows<V> - 1) / kPackedTileRows<V>;
   for (int64_t i = 0; i < n_tiles; ++i) {
     const int64_t r = p.n * i / n_tiles, end = p.n * (i + 1) / n_tiles;
-    multiply_packed_rows<V, kPanels, kPackedTileRows>(p, panel, r, end - r, NoFetch());
+    multiply_packed_rows<V, kPanels, kPackedTileRows<V>>(p, panel, r, end - r, NoFetch());
   }
 }
 
@@ -334,8 +376,7 @@ void multiply_unpacked(const PanelMatmulParams& p, int64_t panel) {
       [&]<int kRows>(const float* const(&x)[kRows], typename V::F(&y)[kPanels][kRows]) {
 #pragma GCC unroll 4
         for (int i = 0; i < kPanels; ++i) {
-          Packed::template add_escapes<kRows>(p.panels + (panel + i) * Packed::panel_bytes(p.k), p.k, x,
-                                              y[i]);
+          Packed::template finish<kRows>(p.panels + (panel + i) * Packed::panel_bytes(p.k), p.k, x, y[i]);
         }
       });
 }
@@ -348,15 +389,18 @@ int64_t packed_scratch_bytes(int64_t k) {
 template <class V>
 void multiply_packed(const PanelMatmulParams& p) {
   if (p.n <= kStreamedRows) return multiply_packed_stream<V>(p);
-  const auto multiply = [&]<int kPanels>(int64_t panel) {
-    p.n <= kPackedRows ? multiply_packed_tiles<V, kPanels>(p, panel)
-                       : multiply_unpacked<V, kPanels>(p, panel);
+  const auto multiply_all = [&]<int kPanels>(const auto& multiply) {
+    int64_t panel = p.panel_begin;
+    for (; p.panel_end - panel >= kPanels; panel += kPanels) multiply.template operator()<kPanels>(panel);
+    for (; panel < p.panel_end; ++panel) multiply.template operator()<1>(panel);
   };
-  constexpr int kPanels = kPackedTilePanels;
-  static_assert(kPanels == V::kFloatTilePanels);
-  int64_t panel = p.panel_begin;
-  for (; p.panel_end - panel >= kPanels; panel += kPanels) multiply.template operator()<kPanels>(panel);
-  for (; panel < p.panel_end; ++panel) multiply.template operator()<1>(panel);
+  if (p.n <= kPackedRows<V>) {
+    multiply_all.template operator()<kPackedTilePanels>(
+        [&]<int kPanels>(int64_t panel) { multiply_packed_tiles<V, kPanels>(p, panel); });
+  } else {
+    multiply_all.template operator()<V::kFloatTilePanels>(
+        [&]<int kPanels>(int64_t panel) { multiply_unpacked<V, kPanels>(p, panel); });
+  }
 }
 
 }  // namespace
