@@ -257,6 +257,13 @@ void add_output_options(Command command, Options& options) {
       .repeatable();
 }
 
+std::string config_keys() {
+  std::vector<std::string_view> keys;
+  const Result<std::vector<bench::Config>> all = bench::suite("full");
+  for (const bench::Config& config : *all) keys.push_back(config.key);
+  return join(keys, ", ");
+}
+
 }  // namespace
 
 Run setup_bench_generation(Command command) {
@@ -271,7 +278,9 @@ Run setup_bench_generation(Command command) {
       .check(one_of(strings(bench::suite_names())))
       .value_name("TIER");
   command
-      .add_option("--config", options->configs, "One configuration of the suite; may be given several times")
+      .add_option(
+          "--config", options->configs,
+          fmt::format("One configuration of the suite: {}; may be given several times", config_keys()))
       .check(one_of(strings(bench::config_names())))
       .value_name("NAME")
       .repeatable();

@@ -186,7 +186,7 @@ std::optional<int> Program::read(int argc, char** argv) {
     });
     const auto asks = [](std::string_view word) { return word == "-h" || word == "--help"; };
     if (text != words.end() && std::none_of(words.begin(), words.end(), asks))
-      return report_usage(*app_, CLI::ExtrasError(app_->get_name(), {*text}));
+      return report_usage(*app_, CLI::ExtrasError(app_->get_name(), {*text}), misread_option(*app_, words));
     write_stdout(app_->help());
     return finish_stdout();
   } catch (const CLI::Success& success) {

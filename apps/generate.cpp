@@ -104,7 +104,7 @@ Result<Arguments> understand(const Options& options) {
                       quote(*next));
   }
   // A word alone may be meant as a model.
-  if (options.prompt_ids.empty() && may_be_meant_as_a_model(first)) {
+  if (options.prompt_ids.empty() && may_be_meant_as_a_model(first) && !whole_number().judge(first).empty()) {
     warn(fmt::format("{} is no file, so it is the prompt and the demo model runs{}", quote(first),
                      what_models_are(first)));
   }
@@ -283,7 +283,11 @@ Result<int> run(Options options) {
   backend::Backend& backend = loaded.model->backend();
   backend.set_profiling(log::enabled(log::Level::kTrace, "inferno::decode"));
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
-  if (arguments.has_count) warn_of_small_context(loaded, request);
+  if (arguments.has_count) {
+    warn_of_small_context(loaded, request);
+  } else if (options.prompt_ids.empty() && whole_number().judge(arguments.prompt).empty()) {
+    warn(fmt::format("{0} is the prompt; as the number of tokens: -n {0}", arguments.prompt));
+  }
 
   metrics::Metrics metrics;
   metrics::ServingMetrics serving;

@@ -1,6 +1,8 @@
 // `inferno inspect FILE`, and gguf-inspect FILE: what is inside a GGUF file.
+#include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "apps/commands.h"
 #include "apps/gguf_report.h"
@@ -28,11 +30,18 @@ Status check_tensors(const gguf::File& file, const ModelOptions& options) {
   const ProgressFn progress = [&](std::string_view what, uint64_t done, uint64_t total) {
     bar.show(what, done, total);
   };
+  const auto tell = [&](std::string_view what) {
+    bar.clear();
+    std::fputs((std::string(what) + "\n").c_str(), stderr);
+  };
   TRY(model::check_tensors(file, progress));
+  tell("all weights are finite");
   TRY_ASSIGN(const std::string folder, repack_cache_folder(options));
   if (folder.empty()) return {};
   TRY_ASSIGN(const auto backend, create_backend(options));
-  return model::check_repack_cache(folder, file, *backend, progress);
+  TRY(model::check_repack_cache(folder, file, *backend, progress));
+  tell("the repack cache is as it was written");
+  return {};
 }
 
 int run_inspect(const Options& options) {

@@ -50,7 +50,8 @@ Error refusal(const std::string& path, std::string_view why) {
 
 Status check_output_file(const std::string& path, Content content) {
   if (path.empty()) return {};
-  if (path == "-") return refusal(path, "what stands for standard input; ./- is a file of that name");
+  if (path == "-")
+    return refusal(path, "what stands for standard input or output elsewhere; ./- is a file of that name");
   if (is_open_as(path, STDOUT_FILENO))
     return refusal(path, "where standard output goes, which would be lost");
   if (is_open_as(path, STDERR_FILENO)) return refusal(path, "where messages go, which would be lost");

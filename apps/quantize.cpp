@@ -54,7 +54,7 @@ Total total_of(const quantize::Report& report) {
 }
 
 std::string percent(const quantize::Distance& distance) {
-  return fmt::format("{:.3g} %", 100 * distance.relative_rmse());
+  return fmt::format("{:#.3g} %", 100 * distance.relative_rmse());
 }
 
 // Before the work, so that it can be stopped.

@@ -80,9 +80,9 @@ Run setup_synthesize(Command command) {
       .value_name("");
   command.set_footer(
       fmt::format("Presets:\n"
-                  "{}"
-                  "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them, and the mixes\n"
                   "{}\n"
+                  "Types: any weight type of GGUF, q8_0, q4_k and bf16 among them, and the mixes\n"
+                  "{}\n\n"
                   "Examples:\n"
                   "  inferno synthesize qwen3-0.6b:q8_0 model.gguf\n"
                   "  inferno generate synthetic:llama-3.2-1b:q4_k --ignore-eos",

@@ -37,11 +37,25 @@ struct Elsewhere {
 constexpr Elsewhere kElsewhere[] = {
     {"-s", "--seed", ""},
     {"--n-predict", "--max-new-tokens", ""},
+    {"--predict", "--max-new-tokens", ""},
     {"--num-predict", "--max-new-tokens", ""},
     {"--max-tokens", "--max-new-tokens", ""},
+    {"-ctk", "--kv-type", ""},
+    {"-ctv", "--kv-type", ""},
     {"--cache-type-k", "--kv-type", ""},
     {"--cache-type-v", "--kv-type", ""},
     {"--kv-cache-dtype", "--kv-type", ""},
+    {"-r", "--stop", ""},
+    {"--reverse-prompt", "--stop", ""},
+    {"--draft", "--speculative", "; --speculative ngram guesses from the text, without a second model"},
+    {"--draft-max", "--speculative", "; --speculative ngram guesses from the text, without a second model"},
+    {"--output-tensor-type", "--head", ""},
+    {"-t", "--threads", ""},
+    {"-c", "--ctx", ""},
+    {"--ctx-size", "--ctx", ""},
+    {"--n-ctx", "--ctx", ""},
+    {"-f", "TEXT", "; the text is the argument after the model"},
+    {"--file", "TEXT", "; the text is the argument after the model"},
     {"-f", "PROMPT", "; \"-\" instead of the prompt reads it from standard input"},
     {"--file", "PROMPT", "; \"-\" instead of the prompt reads it from standard input"},
     {"-c", "PROMPT", "; the context is as long as the prompt and N need"},
@@ -60,6 +74,8 @@ constexpr Elsewhere kElsewhere[] = {
     {"server", "generate", "; there is no server in this version"},
     {"pull", "generate", "; inferno does not download: README.md says where models are"},
     {"show", "inspect", ""},
+    {"-m", "generation", "; with a model: inferno bench generation --model MODEL"},
+    {"--model", "generation", "; with a model: inferno bench generation --model MODEL"},
 };
 
 // Of options that other programs have for what is an argument here; or "".
@@ -101,7 +117,8 @@ std::string unknown_word(const CLI::App& app, const std::string& command, const 
     return fmt::format("{} is not an option here{}", quote(word), suggestion(app, word));
   }
   if (has_commands(app)) {
-    return fmt::format("{} is not a command of {}{}", quote(word), command, suggestion(app, word));
+    const std::string like = word.ends_with(".gguf") ? "--model" : word;
+    return fmt::format("{} is not a command of {}{}", quote(word), command, suggestion(app, like));
   }
   if (has_option(app, "--repack-cache") && app.count("--repack-cache") > 0 &&
       word.find('/') != std::string::npos) {
@@ -136,6 +153,16 @@ std::string exclusion(const std::string& message) {
                      message.substr(at + kVerb.size()));
 }
 
+// "-hello", which the library takes for -h and "-ello".
+bool begins_like_a_flag(const CLI::App& app, const std::string& word) {
+  if (word.size() < 3 || word[1] == '-') return false;
+  const auto is_flag = [&](char letter) {
+    const CLI::Option* option = app.get_option_no_throw(std::string("-") + letter);
+    return option != nullptr && option->get_expected_max() == 0;
+  };
+  return is_flag(word[1]) && !std::all_of(word.begin() + 1, word.end(), is_flag);
+}
+
 // "-ngl", "-ngl=99" or "-n_gpu", which the library takes for -n with the value "gl" …; not -tinf, a number.
 bool is_name_of_letters(const CLI::App& app, const std::string& word) {
   const std::string name = word.substr(0, word.find('='));
@@ -151,7 +178,10 @@ bool is_name_of_letters(const CLI::App& app, const std::string& word) {
 }
 
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining();
+  std::vector<std::string> unknown = app.remaining();
+  const bool has_dashes = std::erase(unknown, "--") > 0;
+  if (!unknown.empty() && has_dashes)
+    return fmt::format("{} is one argument too many; options come before --", quote(unknown.front()));
   if (!unknown.empty()) return unknown_word(app, command, unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_number_of_values(app, error);
@@ -212,6 +242,11 @@ std::string misread_option(const CLI::App& app, std::span<char* const> words) {
   for (size_t i = 1; i < words.size() && words[i] != std::string_view("--"); ++i) {
     const std::string word = words[i];
     if (!word.starts_with('-')) continue;
+    if (begins_like_a_flag(target, word)) {
+      return fmt::format("{} is not an option here{}{}", quote(word),
+                         suggestion(target, word, Guess::kBeginning),
+                         takes_a_text(target) ? "; a text that begins with - comes after --" : "");
+    }
     if (is_name_of_letters(target, word)) {
       const std::string instead = suggestion(target, word, Guess::kBeginning);
       return fmt::format("{} is not an option here{}", quote(word),

@@ -41,7 +41,10 @@ Check not_empty() {
 Check number() {
   return {[](const std::string& text) {
     float value = 0;
-    return reads_as(text, value) ? "" : fmt::format("expected a number, found {}", quote(text));
+    if (reads_as(text, value)) return std::string();
+    double wide = 0;
+    const char* const range = reads_as(text, wide) ? " that float32 holds (1e-45 to 3.4e38)" : "";
+    return fmt::format("expected a number{}, found {}", range, quote(text));
   }};
 }
 

@@ -12,7 +12,10 @@ RepackCache::RepackCache(std::string path, RepackKey key, Bytes bytes)
     : path_(std::move(path)), key_(std::move(key)) {
   auto file = RepackFile::open(path_, key_);
   if (file && bytes == Bytes::kChecked) {
-    if (const Status whole = file->check(); !whole) file = whole.error();
+    if (const Status whole = file->check(); !whole) {
+      was_damaged_ = true;
+      file = whole.error();
+    }
   }
   if (!file) {
     std::error_code ignored;

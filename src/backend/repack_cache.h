@@ -24,6 +24,8 @@ class RepackCache {
 
   const std::string& path() const { return path_; }
   const std::string& rejection() const { return rejection_; }
+  // Whether that is because its matrices are not those that were written, as Bytes::kChecked finds out.
+  bool was_damaged() const { return was_damaged_; }
   // Whether there is a file that is used.
   bool is_open() const { return mapping_ != nullptr; }
 
@@ -51,6 +53,7 @@ class RepackCache {
   std::string path_;
   RepackKey key_;
   std::string rejection_;
+  bool was_damaged_ = false;
   std::shared_ptr<const MappedFile> mapping_;                   // of the file that is used
   std::map<std::string, RepackedMatrix, std::less<>> in_file_;  // by name
   bool weights_are_finite_ = false;

@@ -277,12 +277,19 @@ RowPlan Runner::plan(const Row& row) const {
   return plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
 }
 
-// Of each row, with --max-seconds: before and after each trial, or as many as their share of the time allows.
+// Of each row, with --max-seconds: before and after each trial, or as many as their share of the time allows
+// where not all runs have time beside them.
 int Runner::n_ceilings(const Row& row) const {
   if (!options_.measures_ceilings) return 0;
+  const int all = options_.trials + 1;
+  if (pace_.known()) {
+    const double ceilings_s = static_cast<double>(row.rest.size()) * all * ceilings_s_;
+    const double left = kPlannedShare * (end() - row.begin_s) - ceilings_s;
+    const RowPlan plan = plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
+    if (plan.fits && plan.warmup_runs == options_.warmup_runs && plan.trials == options_.trials) return all;
+  }
   const double share_s = kCeilingsShare * (end() - row.begin_s) / static_cast<double>(row.rest.size());
-  const double wanted = options_.trials + 1;
-  return static_cast<int>(std::clamp(std::floor(share_s / ceilings_s_), 0.0, wanted));
+  return static_cast<int>(std::clamp(std::floor(share_s / ceilings_s_), 0.0, static_cast<double>(all)));
 }
 
 void Runner::run_row(const Row& row, ConfigResult& result) {

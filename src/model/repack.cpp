@@ -162,6 +162,10 @@ std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folde
                                                       repack_key(file, backend), bytes);
   if (!cache->rejection().empty())
     log::event(log::Level::kWarn, kModule, "repack cache is made anew", {{"because", cache->rejection()}});
+  if (cache->was_damaged()) {
+    warnings.push_back(
+        fmt::format("the repack cache was damaged and is made anew: {}", escaped(cache->path(), 4096)));
+  }
   return cache;
 }
 

@@ -134,6 +134,8 @@ TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   EXPECT_EQ(greedy.exit_code, 0);
   EXPECT_EQ(greedy.err, "warning: --top-k changes nothing at temperature 0; add -t 1 to draw\n");
   EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
+  EXPECT_EQ(generate("5 --metrics none").err, "warning: 5 is the prompt; as the number of tokens: -n 5\n");
+  EXPECT_EQ(generate("5 2 --metrics none").err, "");
   EXPECT_EQ(generate("-n 2 -t 8 --metrics none").err,
             "warning: -t 8 makes the text all but random: -t is the temperature, threads are --threads\n");
 }
@@ -317,7 +319,7 @@ TEST(GenerateCommand, MoreThreadsThanProcessorsAreWarnedOf) {
 
 TEST(GenerateCommand, JsonOfBytesThatAreNotUtf8IsStillJson) {
   const std::string model = write_model("random.gguf", TinyModel({}).bytes());
-  const auto json = json_of(model + " hello 100 -t 2 --ignore-eos");
+  const auto json = json_of(model + " hello 100 -t 1.9 --ignore-eos");
   EXPECT_EQ(json["generated_ids"].size(), 100u);
   EXPECT_TRUE(contains(json["text"], "\ufffd")) << json["text"];
 }
@@ -383,6 +385,7 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--min-p 1", "--min-p: expected"},
       {"--temperature -1", "--temperature: expected a finite number >= 0, found -1"},
       {"-t warm", "--temperature: expected a number, found \"warm\""},
+      {"-t 1e300", "--temperature: expected a number that float32 holds (1e-45 to 3.4e38), found \"1e300\""},
       {"--repetition-penalty 0", "--repetition-penalty: expected"},
       {"--top-k -1", "--top-k: expected a whole number from 0 to 2147483647, found \"-1\""},
       {"--seed -1", "--seed: expected a whole number from 0 to 18446744073709551615, found \"-1\""},
@@ -392,6 +395,12 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"Once upon", "N, the tokens to generate: expected a whole number"},
       {"Once 3 -n 4", "N is 3 and -n is 4, but both are the tokens to generate"},
       {"once 3 more", "\"more\" is one argument too many"},
+      {"-hello 3", "\"-hello\" is not an option here; a text that begins with - comes after --"},
+      {"-- -5 3 --metrics none", "\"none\" is one argument too many; options come before --"},
+      {"-ctk q8_0 once", "\"-ctk\" is not an option here; did you mean --kv-type?"},
+      {"--predict 5 once", "\"--predict\" is not an option here; did you mean --max-new-tokens?"},
+      {"-r END once", "\"-r\" is not an option here; did you mean --stop?"},
+      {"--draft 4 once", "; --speculative ngram guesses from the text, without a second model"},
       {"once 3 more", "a prompt of several words stands in quotes"},
       {"Once upon a time", "\"time\" is one argument too many; a text of several words stands in quotes"},
       {"Hello model.gguf 8", "\"model.gguf\" stands where N"},

@@ -56,7 +56,9 @@ TEST_F(Inspect, B10_TrailingBytesAreAWarningOrRefusedWhenStrict) {
 }
 
 TEST_F(Inspect, B14_CheckTensorsReadsEveryWeight) {
-  EXPECT_EQ(run_program("inferno", "inspect --check-tensors " + path_).exit_code, 0);
+  const Finished fine = run_program("inferno", "inspect --check-tensors " + path_);
+  EXPECT_EQ(fine.exit_code, 0);
+  EXPECT_EQ(fine.err, "all weights are finite\n");
   const std::vector<float> bad = {1.0f, std::numeric_limits<float>::infinity()};
   gguf::Writer writer;
   writer.add("general.architecture", "test");
