@@ -47,11 +47,26 @@ Option Option::show_default() {
 }
 
 Option Option::check(Check check) {
+  if (check.choices.empty()) {
+    option_->check(
+        CLI::Validator([judge = std::move(check.judge)](std::string& text) { return judge(text); }, ""));
+    return *this;
+  }
   // The choices are kept in the validator's name, where choices_of() finds them.
   std::string names;
   for (const std::string& choice : check.choices) names += (names.empty() ? "" : ",") + choice;
-  CLI::Validator validator([judge = std::move(check.judge)](std::string& text) { return judge(text); }, "");
-  option_->check(validator.name(std::move(names)));
+  // A choice in other letters is that choice: Q8_0.
+  const auto judge = [check](std::string& text) {
+    std::string complaint = check.judge(text);
+    if (complaint.empty()) return complaint;
+    const auto same =
+        std::find_if(check.choices.begin(), check.choices.end(),
+                     [&](const std::string& choice) { return equals_ignoring_case(choice, text); });
+    if (same == check.choices.end()) return complaint;
+    text = *same;
+    return std::string();
+  };
+  option_->transform(CLI::Validator(judge, "").name(std::move(names)));  // before all others
   return *this;
 }
 

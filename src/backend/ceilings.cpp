@@ -105,6 +105,11 @@ Result<Rate> time_rate(Ceilings& ceilings, Cpus cpus, double amount, const Work&
   return Rate{amount / windows.shortest, amount / windows.median};
 }
 
+// What memory gives is the machine's, whatever ISA is forced.
+CpuKernels reading_kernels() {
+  return kernels_of(*available_isas(cpu_features()).back());
+}
+
 // GB/s of n threads, by the way of reading that is the fastest here.
 Result<Rate> measure_read(const CpuKernels& kernels, const ReadMemory& memory, Cpus cpus, size_t n,
                           const CancelFn& cancelled, Ceilings& ceilings) {
@@ -200,7 +205,7 @@ Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& i
   Ceilings ceilings;
   const CpuKernels kernels = kernels_of(best);
   TRY(measure_clock(kernels, cpus, ceilings));
-  TRY(measure_reads(kernels, cpus, topology.l3_bytes, cancelled, ceilings));
+  TRY(measure_reads(reading_kernels(), cpus, topology.l3_bytes, cancelled, ceilings));
   for (const CpuIsa* isa : isas) {
     const CpuKernels own = isa->table({});  // without what it takes over
     for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8"}) {
@@ -304,7 +309,8 @@ Result<CeilingsNow> measure_cpu_ceilings_now(std::span<const std::string_view> a
   if (const auto bytes = read_buffer_bytes(pass_bytes, topology.l3_bytes, available_memory())) {
     TRY(unless_cancelled(cancelled));
     TRY_ASSIGN(const ReadMemory memory, ReadMemory::make(cpus, *bytes));
-    TRY_ASSIGN(const Rate read, measure_read(kernels, memory, cpus, cpus.size(), cancelled, ignored));
+    TRY_ASSIGN(const Rate read,
+               measure_read(reading_kernels(), memory, cpus, cpus.size(), cancelled, ignored));
     now.read_gb_per_s = read.best;
     now.typical_read_gb_per_s = read.typical;
   }

@@ -129,6 +129,12 @@ TEST(GenerateCommand, SameSeedSameText) {
   EXPECT_EQ(text_of("-t 1 --top-k 1 -n 32"), kTale);
 }
 
+TEST(GenerateCommand, AChoiceInOtherLettersIsThatChoice) {
+  const Finished finished = generate("-n 8 --kv-type Q8_0 --backend Parallel --metrics NONE");
+  EXPECT_EQ(finished.err, "");
+  EXPECT_EQ(finished.out, generate("-n 8 --kv-type q8_0 --backend parallel --metrics none").out);
+}
+
 TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   const Finished greedy = generate("-n 2 --top-k 40 --metrics none");
   EXPECT_EQ(greedy.exit_code, 0);
