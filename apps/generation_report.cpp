@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "bench/describe.h"
 #include "engine/context.h"
+#include "quantize/file_type.h"
 
 namespace inferno::apps {
 namespace {
@@ -43,13 +44,23 @@ std::string prompt_speed_text(const GenerationRun& run) {
   return speed ? fmt::format("{:.3f} ({} token{})", *speed, n, n == 1 ? "" : "s") : "—";
 }
 
+// "Q4_K_M" where the file says that it is such a mix, and most of its weights are of its type.
+std::string_view weights_name(const gguf::File& file) {
+  const DType most = bench::main_weight_type(file);
+  const Result<std::optional<uint32_t>> id = file.meta_optional<uint32_t>("general.file_type");
+  for (const quantize::FileType& type : quantize::file_types()) {
+    if (id.ok() && *id == type.id && type.dtype == most) return type.name;
+  }
+  return name(most);
+}
+
 std::vector<Row> rows_of_what_ran(const GenerationRun& run) {
   const model::Model& model = *run.loaded.model;
   const backend::DeviceInfo info = run.loaded.model->backend().info();
   std::vector<Row> rows = {
       {"model",
        fmt::format("{}, {}, {}", for_terminal(model.file().path()),
-                   name(bench::main_weight_type(model.file())), human_bytes(model.weights().bytes()))},
+                   weights_name(model.file()), human_bytes(model.weights().bytes()))},
       {"backend", fmt::format("{}, {}, {}", info.backend, info.isa, threads_text(info.threads))},
       {"load_ms", fmt::format("{:.3f}", run.load_ms)}};
   if (const auto& cache = run.loaded.repack_cache) {

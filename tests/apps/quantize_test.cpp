@@ -48,6 +48,8 @@ TEST_F(QuantizeCommand, TellsTypesSizesAndErrors) {
   EXPECT_FALSE(contains(finished.out, "blk.0.attn_q.weight"));
   EXPECT_TRUE(contains(quantize(fmt::format("{} {} Q4_K_M --verbose", f32(), path("q4.gguf"))).out,
                        "blk.0.attn_q.weight        [256, 256]  F32   Q4_K "));
+  const Finished generated = run_program("inferno", "generate " + path("q4.gguf") + " Once 2");
+  EXPECT_TRUE(contains(generated.err, "q4.gguf, Q4_K_M, ")) << generated.err;
 }
 
 TEST_F(QuantizeCommand, JsonHasARowForEachTensor) {
