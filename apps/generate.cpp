@@ -46,7 +46,8 @@ struct Arguments {
   std::string model_path;  // empty: the demo model
   std::string prompt = kDefaultPrompt;
   int64_t max_new_tokens = 256;
-  bool has_count = false;  // that is, max_new_tokens was asked for
+  bool has_count = false;        // that is, max_new_tokens was asked for
+  bool is_number_alone = false;  // the prompt, typed, and without a count
 };
 
 // `first` is the first of the arguments if the demo model runs, else "".
@@ -117,6 +118,8 @@ Result<Arguments> understand(const Options& options) {
     result.max_new_tokens = *options.max_new_tokens;
     result.has_count = true;
   }
+  result.is_number_alone =
+      options.prompt_ids.empty() && !result.has_count && whole_number().judge(result.prompt).empty();
   if (result.prompt == "-") {
     TRY_ASSIGN(result.prompt, read_piped_text());
   }
@@ -285,7 +288,7 @@ Result<int> run(Options options) {
   TRY_ASSIGN(const engine::Request request, make_request(options, arguments, *loaded.tokenizer));
   if (arguments.has_count) {
     warn_of_small_context(loaded, request);
-  } else if (options.prompt_ids.empty() && whole_number().judge(arguments.prompt).empty()) {
+  } else if (arguments.is_number_alone) {
     warn(fmt::format("{0} is the prompt; as the number of tokens: -n {0}", arguments.prompt));
   }
 

@@ -58,9 +58,8 @@ std::vector<Row> rows_of_what_ran(const GenerationRun& run) {
   const model::Model& model = *run.loaded.model;
   const backend::DeviceInfo info = run.loaded.model->backend().info();
   std::vector<Row> rows = {
-      {"model",
-       fmt::format("{}, {}, {}", for_terminal(model.file().path()),
-                   weights_name(model.file()), human_bytes(model.weights().bytes()))},
+      {"model", fmt::format("{}, {}, {}", for_terminal(model.file().path()), weights_name(model.file()),
+                            human_bytes(model.weights().bytes()))},
       {"backend", fmt::format("{}, {}, {}", info.backend, info.isa, threads_text(info.threads))},
       {"load_ms", fmt::format("{:.3f}", run.load_ms)}};
   if (const auto& cache = run.loaded.repack_cache) {

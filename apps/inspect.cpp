@@ -25,13 +25,15 @@ struct Options {
   ModelOptions model;  // for its repack cache
 };
 
-Status check_tensors(const gguf::File& file, const ModelOptions& options) {
+Status check_tensors(const gguf::File& file, const Options& all) {
+  const ModelOptions& options = all.model;
   ProgressBar bar;
   const ProgressFn progress = [&](std::string_view what, uint64_t done, uint64_t total) {
     bar.show(what, done, total);
   };
   const auto tell = [&](std::string_view what) {
     bar.clear();
+    if (all.json) return;
     std::fputs((std::string(what) + "\n").c_str(), stderr);
   };
   TRY(model::check_tensors(file, progress));
@@ -52,7 +54,7 @@ int run_inspect(const Options& options) {
     warn(warning);
   }
   if (options.check_tensors) {
-    const Status checked = check_tensors(*file, options.model);
+    const Status checked = check_tensors(*file, options);
     if (!checked) return fail(checked.error());
   }
   {

@@ -32,7 +32,7 @@ Status check_sampling(const sampling::SamplingParams& params) {
 }
 
 void warn_of_idle_options(const sampling::SamplingParams& params) {
-  if (params.temperature >= 2) {
+  if (params.temperature >= 2 && params.top_k != 1) {
     warn(fmt::format("-t {} makes the text all but random: -t is the temperature, threads are --threads",
                      params.temperature));
   }

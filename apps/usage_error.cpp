@@ -54,8 +54,9 @@ constexpr Elsewhere kElsewhere[] = {
     {"-c", "--ctx", ""},
     {"--ctx-size", "--ctx", ""},
     {"--n-ctx", "--ctx", ""},
-    {"-f", "TEXT", "; the text is the argument after the model"},
-    {"--file", "TEXT", "; the text is the argument after the model"},
+    {"-f", "--file", ""},
+    {"-f", "TEXT", "; the text's file is the argument after the model"},
+    {"--file", "TEXT", "; the text's file is the argument after the model"},
     {"-f", "PROMPT", "; \"-\" instead of the prompt reads it from standard input"},
     {"--file", "PROMPT", "; \"-\" instead of the prompt reads it from standard input"},
     {"-c", "PROMPT", "; the context is as long as the prompt and N need"},
@@ -179,9 +180,12 @@ bool is_name_of_letters(const CLI::App& app, const std::string& word) {
 
 std::string sentence(const CLI::App& app, const std::string& command, const CLI::ParseError& error) {
   std::vector<std::string> unknown = app.remaining();
-  const bool has_dashes = std::erase(unknown, "--") > 0;
-  if (!unknown.empty() && has_dashes)
-    return fmt::format("{} is one argument too many; options come before --", quote(unknown.front()));
+  if (!unknown.empty() && unknown.front() == "--") {
+    unknown.erase(unknown.begin());
+    const auto option = std::ranges::find_if(unknown, [](const auto& word) { return word.starts_with('-'); });
+    if (option != unknown.end())
+      return fmt::format("{} is one argument too many; options come before --", quote(*option));
+  }
   if (!unknown.empty()) return unknown_word(app, command, unknown.front());
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
     return wrong_number_of_values(app, error);

@@ -42,9 +42,10 @@ Check number() {
   return {[](const std::string& text) {
     float value = 0;
     if (reads_as(text, value)) return std::string();
-    double wide = 0;
-    const char* const range = reads_as(text, wide) ? " that float32 holds (1e-45 to 3.4e38)" : "";
-    return fmt::format("expected a number{}, found {}", range, quote(text));
+    const bool is_one =
+        std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc::result_out_of_range;
+    return fmt::format("expected a number{}, found {}", is_one ? " that float32 holds (1e-45 to 3.4e38)" : "",
+                       quote(text));
   }};
 }
 

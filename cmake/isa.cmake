@@ -7,8 +7,8 @@
 # machine could not run it, since instrumented loops take minutes to compile.
 include(CheckCXXCompilerFlag)
 
-# Linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where every address is checked: ASan
-# sees what is read without those of UBSan; and parsers do not lead to kernels.
+# Linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every address;
+# what is read or written there ASan sees. Parsers do not lead to kernels.
 add_library(inferno_less_sanitized INTERFACE)
 if(INFERNO_FUZZ)
   target_compile_options(inferno_less_sanitized INTERFACE -fno-sanitize=all)

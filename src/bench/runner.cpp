@@ -28,7 +28,8 @@ constexpr std::string_view kPassage =
 
 // Of what is left of --max-seconds, so that runs of one length may differ a little.
 constexpr double kPlannedShare = 0.97;
-// Of --max-seconds, for measuring ceilings at most: the time is asked for to run.
+// Of --max-seconds, for measuring ceilings at most where not all runs fit beside them: the time is asked for
+// to run.
 constexpr double kCeilingsShare = 0.25;
 
 // For settling, and of --max-seconds at most.
@@ -286,7 +287,7 @@ int Runner::n_ceilings(const Row& row) const {
     const double ceilings_s = static_cast<double>(row.rest.size()) * all * ceilings_s_;
     const double left = kPlannedShare * (end() - row.begin_s) - ceilings_s;
     const RowPlan plan = plan_row(pace_, row.rest, left, options_.warmup_runs, options_.trials);
-    if (plan.fits && plan.warmup_runs == options_.warmup_runs && plan.trials == options_.trials) return all;
+    if (plan.is_whole) return all;
   }
   const double share_s = kCeilingsShare * (end() - row.begin_s) / static_cast<double>(row.rest.size());
   return static_cast<int>(std::clamp(std::floor(share_s / ceilings_s_), 0.0, static_cast<double>(all)));

@@ -30,8 +30,8 @@ struct RunOptions {
   int trials = 3;
   bool use_kv_cache = true;
   DType kv_type = DType::kF16;
-  // Before and after each trial, in a second or two, which count among max_seconds: of that they take
-  // a quarter at most, and the note says how many of them had to be left out.
+  // Before and after each trial, in a second or two, which count among max_seconds: where not all runs fit
+  // beside them they take a quarter of it at most, and the note says how many of them had to be left out.
   bool measures_ceilings = false;
   // What the machine's host has taken so far (base/stolen_time.h). Where it is given and max_seconds is not,
   // there are more trials until enough are undisturbed, at most twice as many; the least disturbed count, and

@@ -17,7 +17,7 @@ double full_run_s(const Pace& pace, const Config& config) {
 
 // What the rows that get their least run take with it, and what they still want.
 struct Demand {
-  bool first_fits = false;
+  bool first_fits = false, all_fit = false;
   double least_s = 0, wanted_s = 0;
 };
 
@@ -34,6 +34,7 @@ Demand admit_cheapest_first(const Pace& pace, std::span<const Config> rest, doub
     demand.least_s += least;
     demand.wanted_s += n_runs * full_run_s(pace, *row) - least;
     demand.first_fits |= row == &rest.front();
+    demand.all_fit = row == rows.back();
   }
   return demand;
 }
@@ -92,6 +93,7 @@ RowPlan plan_row(const Pace& pace, std::span<const Config> rest, double left_s, 
   const bool enough = plan.left_s >= demand.wanted_s;
   plan.budget_s = plan.least_s + (enough ? wanted + (plan.left_s - demand.wanted_s)  // nobody else wants it
                                          : plan.left_s * wanted / demand.wanted_s);
+  plan.is_whole = enough && demand.all_fit;
   plan.warmup_runs = whole_runs(plan.budget_s - trials * full, full, warmup_runs);
   plan.trials = std::max(1, whole_runs(plan.budget_s, plan.least_s, trials));
   plan.run_s = plan.budget_s / (plan.warmup_runs + plan.trials);

@@ -45,6 +45,7 @@ struct RowPlan {
   double least_s = 0;  // a prompt and kLeastNewTokens, or all if there are fewer
   double left_s = 0;   // what the least runs of all that fit leave
   double budget_s = 0;
+  bool is_whole = false;  // all runs of all rows fit at full length
   int warmup_runs = 0, trials = 0;
   double run_s = 0;  // of budget_s for each of these
 };

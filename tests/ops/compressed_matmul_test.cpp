@@ -164,7 +164,7 @@ TEST(CompressedMatmul, LosesNoZerosAndNoneOfTheSmallestAndLargest) {
     expect_lossless(kernel, kRows, kCols, w);
     std::fill(w.begin(), w.end(), uint16_t{0x0103});
     expect_lossless(kernel, kRows, kCols, w);
-    std::fill(w.begin(), w.end(), uint16_t{0x7f00});
+    std::fill(w.begin(), w.end(), uint16_t{0x7e80});
     expect_lossless(kernel, kRows, kCols, w);
   });
 }
@@ -202,6 +202,33 @@ TEST(CompressedMatmul, TakesRowsFarSmallerThanOthers) {
     std::vector<uint16_t> w = bell(16 * kCols, 15);
     for (int64_t j = 0; j < kCols; ++j) w[static_cast<size_t>(j)] = 0x0001;
     EXPECT_FALSE(Matrix(kernel, 16, kCols, w).fits);
+  });
+}
+
+// What one row has, even what is no number, changes nothing in those beside it.
+TEST(CompressedMatmul, RowsFarLargerThanOthersStayTheirOwn) {
+  on_each_isa([](const CompressedMatmul& kernel) {
+    constexpr int64_t kRows = 16, kCols = 512;
+    for (const float large : {1e10f, 1e38f, 2e38f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+      SCOPED_TRACE(large);
+      std::vector<uint16_t> w = bell(kRows * kCols, 16);
+      for (uint16_t& weight : w) weight = f32_to_bf16(1000 * bf16_value(weight));
+      std::fill(w.begin() + 3 * kCols, w.begin() + 4 * kCols, f32_to_bf16(large));
+      const Matrix matrix(kernel, kRows, kCols, w);
+      EXPECT_EQ(matrix.fits, large < 1.5e38f);
+      if (!matrix.fits) continue;
+      const std::vector<float> y = matrix.times(std::vector<float>(kCols, 1.0f), 1);
+      for (int64_t i = 0; i < kRows; ++i) {
+        if (i == 3) continue;
+        double sum = 0, magnitude = 0;
+        for (int64_t j = 0; j < kCols; ++j) {
+          sum += bf16_value(w[static_cast<size_t>(i * kCols + j)]);
+          magnitude += std::fabs(bf16_value(w[static_cast<size_t>(i * kCols + j)]));
+        }
+        EXPECT_NEAR(y[static_cast<size_t>(i)], sum, magnitude * kCols * 0x1p-24) << i;
+      }
+      expect_lossless(kernel, kRows, kCols, w);
+    }
   });
 }
 

@@ -76,17 +76,15 @@ struct PackedBf16 {
     // … unless some weights lie far out …
     if (pack_from(likeliest_exponents(w, stride, n_rows, k), w, stride, n_rows, k, panel)) return true;
     // … or rows are of different sizes.
-    int64_t of_row[V::kLanes] = {}, first_of_all = 0;
+    int64_t of_row[V::kLanes] = {}, largest = 0;
     for (int64_t row = 0; row < n_rows; ++row) {
       of_row[row] = likeliest_exponents(w + row * stride, 0, 1, k);
-      if (of_row[row] > first_of_all) first_of_all = of_row[row];
+      if (of_row[row] > largest) largest = of_row[row];
     }
+    const int64_t common = largest < kMostFirst ? largest : kMostFirst;
     int8_t powers[16] = {};
-    for (int64_t row = 0; row < n_rows; ++row) {
-      const int64_t power = of_row[row] - first_of_all;
-      powers[row] = static_cast<int8_t>(power < kSmallestPower ? kSmallestPower : power);
-    }
-    return pack_from(first_of_all, w, stride, n_rows, k, panel, powers);
+    for (int64_t row = 0; row < n_rows; ++row) powers[row] = static_cast<int8_t>(of_row[row] - common);
+    return pack_from(common, w, stride, n_rows, k, panel, powers);
   }
 
   // Without its escapes, as ElementBF16 loads them.
@@ -129,7 +127,9 @@ struct PackedBf16 {
  private:
   static constexpr int64_t kCols = 16;  // V::transpose_quads takes 32 bytes of each row
   static constexpr int32_t kOneInBits = 0x3f800000;
-  static constexpr int64_t kSmallestPower = -62;  // 2^-124, a normal number
+  // Of rows that lie times a power of four: so that they are below 512, and their sums far from all limits.
+  // The powers are from -60 to 60, 2^-120 to 2^120, since no row's first exponent is above 120.
+  static constexpr int64_t kMostFirst = 60;
   static uint32_t few_escapes(int64_t k) {
     return static_cast<uint32_t>(most_escapes(k) / 8);
   }
@@ -222,8 +222,9 @@ struct PackedBf16 {
           const I exponent = V::add_bytes(magnitude, to_code);
           const I code = V::or_i32(exponent, V::template byte_field<4, 8>(upper));
           // What is no normal number, or nearly, is no power of four of another.
-          const uint64_t fits = V::bytes_below(exponent, kExponents) &
-                                ~(V::bytes_below(code, 1) | V::bytes_below(magnitude, 1));
+          const uint64_t is_normal =
+              ~(V::bytes_below(magnitude, 1) | V::bytes_below(V::add_bytes(magnitude, 256 - 127), 1));
+          const uint64_t fits = V::bytes_below(exponent, kExponents) & ~V::bytes_below(code, 1) & is_normal;
           codes[half] = V::keep_bytes(code, fits);
           V::store_bytes(to + (1 + half) * kVector, V::keep_bytes(lower, fits));
           uint64_t lacking = ~fits & ~V::bytes_below(V::or_i32(magnitude, lower), 1);
