@@ -25,22 +25,21 @@ struct Options {
   ModelOptions model;  // for its repack cache
 };
 
-Status check_tensors(const gguf::File& file, const Options& all) {
-  const ModelOptions& options = all.model;
+Status check_tensors(const gguf::File& file, const Options& options) {
   ProgressBar bar;
   const ProgressFn progress = [&](std::string_view what, uint64_t done, uint64_t total) {
     bar.show(what, done, total);
   };
   const auto tell = [&](std::string_view what) {
     bar.clear();
-    if (all.json) return;
+    if (options.json) return;
     std::fputs((std::string(what) + "\n").c_str(), stderr);
   };
   TRY(model::check_tensors(file, progress));
   tell("all weights are finite");
-  TRY_ASSIGN(const std::string folder, repack_cache_folder(options));
+  TRY_ASSIGN(const std::string folder, repack_cache_folder(options.model));
   if (folder.empty()) return {};
-  TRY_ASSIGN(const auto backend, create_backend(options));
+  TRY_ASSIGN(const auto backend, create_backend(options.model));
   TRY(model::check_repack_cache(folder, file, *backend, progress));
   tell("the repack cache is as it was written");
   return {};

@@ -53,6 +53,10 @@ TEST(PlanRow, WithEnoughTimeAllRunsAreWhole) {
   EXPECT_EQ(plan.trials, 3);
   EXPECT_DOUBLE_EQ(plan.budget_s, 100);
   EXPECT_DOUBLE_EQ(plan.run_s, 20);
+  EXPECT_TRUE(plan.is_whole);
+  EXPECT_FALSE(plan_row(pace(), rest, 5 * 20 + 5 * 30 - 1, 2, 3).is_whole);
+  EXPECT_FALSE(plan_row(pace(), std::vector{config(10, 6), config(1000, 6)}, 500, 2, 3).is_whole)
+      << "the first has all of its runs, the second none";
 }
 
 TEST(PlanRow, ScarceTimeIsSharedByWhatIsStillWanted) {
