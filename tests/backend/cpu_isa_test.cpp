@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "backend/backend.h"
@@ -23,32 +24,47 @@ const CpuFeatures kGraniteRapids({"avx2", "fma", "f16c", "avx_vnni", "avx512f", 
                                   "avx512dq", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile",
                                   "amx_bf16", "amx_int8", "amx_fp16"});
 
-std::vector<std::string_view> names(const CpuFeatures& features) {
-  std::vector<std::string_view> result;
+using Names = std::vector<std::string_view>;
+
+Names names(const CpuFeatures& features) {
+  Names result;
   for (const CpuIsa* isa : available_isas(features)) result.push_back(isa->name);
   return result;
 }
 
+// Those of `expected` that this build has: one with sanitizers leaves out what its machine could not run.
+Names of_this_build(Names expected) {
+  const auto is_left_out = [](std::string_view name) {
+    return std::ranges::any_of(kernels::cpu_isas(),
+                               [&](const CpuIsa& isa) { return isa.name == name && isa.table == nullptr; });
+  };
+  std::erase_if(expected, is_left_out);
+  return expected;
+}
+
 TEST(CpuIsa, ThoseWhoseNeedsAreMetWorstFirst) {
-  using Names = std::vector<std::string_view>;
   EXPECT_EQ(names(CpuFeatures()), Names{"generic"});
   EXPECT_EQ(names(CpuFeatures({"avx2", "fma"})), Names{"generic"});
-  EXPECT_EQ(names(kAvx2), (Names{"generic", "avx2"}));
-  EXPECT_EQ(names(kSkylake), (Names{"generic", "avx2", "avx512"}));
-  EXPECT_EQ(names(kZen5), (Names{"generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16"}));
+  EXPECT_EQ(names(kAvx2), of_this_build({"generic", "avx2"}));
+  EXPECT_EQ(names(kSkylake), of_this_build({"generic", "avx2", "avx512"}));
+  EXPECT_EQ(names(kZen5),
+            of_this_build({"generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "avx512_bf16"}));
 }
 
 TEST(CpuIsa, WhatTheOneThatIsExtendedNeedsIsNeededToo) {
-  EXPECT_EQ(names(CpuFeatures({"avx_vnni", "avx512_vnni"})), std::vector<std::string_view>{"generic"});
+  EXPECT_EQ(names(CpuFeatures({"avx_vnni", "avx512_vnni"})), Names{"generic"});
 }
 
 TEST(CpuIsa, TheBestIsChosenUnlessOneIsForced) {
-  EXPECT_STREQ((*choose_isa(kZen5, std::nullopt))->name, "avx512_bf16");
-  EXPECT_STREQ((*choose_isa(kSkylake, std::nullopt))->name, "avx512");
-  EXPECT_STREQ((*choose_isa(kSapphireRapids, std::nullopt))->name, "amx");
-  EXPECT_STREQ((*choose_isa(kGraniteRapids, std::nullopt))->name, "amx_fp16");
-  EXPECT_STREQ((*choose_isa(kZen5, "avx2"))->name, "avx2");
-  EXPECT_STREQ((*choose_isa(kZen5, "generic"))->name, "generic");
+  const auto chosen = [](const CpuFeatures& features) { return (*choose_isa(features, std::nullopt))->name; };
+  EXPECT_EQ(chosen(kSkylake), of_this_build({"generic", "avx2", "avx512"}).back());
+  EXPECT_EQ(chosen(kZen5), of_this_build({"avx2", "avx512", "avx512_vnni", "avx512_bf16"}).back());
+  const Names intel = {"avx2", "avx512", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx", "amx_fp16"};
+  EXPECT_EQ(chosen(kSapphireRapids), of_this_build({intel.begin(), intel.end() - 1}).back());
+  EXPECT_EQ(chosen(kGraniteRapids), of_this_build(intel).back());
+  for (const std::string_view forced : names(kZen5)) {
+    EXPECT_EQ((*choose_isa(kZen5, forced))->name, forced);
+  }
 }
 
 TEST(CpuIsa, AMisspeltNameIsToldTheNearest) {
@@ -65,7 +81,8 @@ TEST(CpuIsa, OneThatTheMachineOrTheBuildLacksIsUnavailable) {
   const auto neon = choose_isa(kAvx2, "neon");
   ASSERT_FALSE(neon.ok());
   EXPECT_EQ(neon.error().code, ErrorCode::kUnavailable);
-  EXPECT_EQ(neon.error().message, "INFERNO_FORCE_ISA=neon: not in this build; here are generic, avx2");
+  EXPECT_TRUE(neon.error().message.starts_with("INFERNO_FORCE_ISA=neon: not in this build; here are generic"))
+      << neon.error().message;
 }
 #endif
 
