@@ -2,6 +2,7 @@
 // an output is as near to the definition as one made of fused multiply-adds. (Float16 weights, as two
 // bfloat16 each: prompts were 1.3 times as fast so, but decoding 0.7 times.)
 #include "kernels/cpu/amx/functions.h"
+#include "kernels/cpu/amx/packed_tiles.h"
 #include "kernels/cpu/amx/sixteen_bit_products.h"
 
 namespace inferno::kernels::amx {
@@ -53,7 +54,11 @@ struct Bf16 {
 void set_bf16_products(CpuKernels* table) {
   using Product = SixteenBitProduct<Bf16>;
   table->split = split;
-  table->compressed[static_cast<int>(DType::kBF16)] = {};  // tiles take other sums
+  using Packed = SixteenBitProduct<Bf16, PackedPanels>;
+  // Panels as vectors have them.
+  table->compressed[static_cast<int>(DType::kBF16)].product = {
+      Packed::kRows,         XForm::kBf16Parts, Packed::panel_bytes,
+      Packed::scratch_bytes, nullptr,           Packed::multiply};
   table->matmul[static_cast<int>(DType::kBF16)] = {Product::kRows,       XForm::kBf16Parts,
                                                    Product::panel_bytes, Product::scratch_bytes,
                                                    Product::pack,        Product::multiply};

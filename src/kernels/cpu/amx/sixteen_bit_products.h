@@ -8,7 +8,13 @@
 //   kType                    what tiles multiply
 //   scaled(p, row, sums)     what a row's sums stand for
 //
-// A panel is, for each 32 elements, zeros after the last, one tile B: (16 pairs of elements, 16 rows, 2).
+// A panel is, for each 32 elements, zeros after the last, one tile B: (16 pairs of elements, 16 rows, 2). Or
+// what that can be made of; Panels say where a panel's tiles are:
+//   panel_bytes(k)
+//   scratch_bytes(k)                    for panels number 0 and 1 of those multiplied at once
+//   once(panel, k, scratch, number)     tiles that are asked for in order, once
+//   first(panel, k, scratch, number)    … that are asked for again
+//   again(panel, k, scratch, number)    the same
 #pragma once
 
 #include <cstring>
@@ -20,21 +26,38 @@
 namespace inferno::kernels {
 namespace {
 
-template <class Kind>
+constexpr int64_t kTileElements = 32;  // of a row, in a tile
+constexpr int64_t kTileBytes = 16 * kTileLine;
+
+struct TilesInPlace {
+  const uint8_t* first;
+  const uint8_t* tile(int64_t block) const { return first + block * kTileBytes; }
+};
+
+// Panels that are tiles.
+struct PanelsOfTiles {
+  static int64_t panel_bytes(int64_t k) { return (k + kTileElements - 1) / kTileElements * kTileBytes; }
+  static int64_t scratch_bytes(int64_t) { return 0; }
+  static TilesInPlace once(const uint8_t* panel, int64_t, uint8_t*, int64_t) { return {panel}; }
+  static TilesInPlace first(const uint8_t* panel, int64_t, uint8_t*, int64_t) { return {panel}; }
+  static TilesInPlace again(const uint8_t* panel, int64_t, uint8_t*, int64_t) { return {panel}; }
+};
+
+template <class Kind, class Panels = PanelsOfTiles>
 struct SixteenBitProduct {
-  static constexpr int64_t kRows = 16;      // of a panel, and of a tile of activations
-  static constexpr int64_t kElements = 32;  // of a row, in a tile
-  static constexpr int64_t kTileBytes = 16 * kTileLine;
+  static constexpr int64_t kRows = 16;  // of a panel, and of a tile of activations
+  static constexpr int64_t kElements = kTileElements;
   static constexpr int64_t kTileNumbers = kRows * kElements;
   static constexpr bool kThree = Kind::kParts == 3;
   static_assert(Kind::kParts == 2 || Kind::kParts == 3);
 
   static constexpr int64_t blocks_of(int64_t k) { return (k + kElements - 1) / kElements; }
 
-  static int64_t panel_bytes(int64_t k) { return blocks_of(k) * kTileBytes; }
+  static int64_t panel_bytes(int64_t k) { return Panels::panel_bytes(k); }
 
-  static int64_t scratch_bytes(int64_t) { return 0; }
+  static int64_t scratch_bytes(int64_t k) { return Panels::scratch_bytes(k); }
 
+  // Of panels that are tiles.
   static void pack(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uint8_t* panel) {
     if (n_rows < kRows || k % kElements != 0) std::memset(panel, 0, static_cast<size_t>(panel_bytes(k)));
     for (int64_t row = 0; row < n_rows; ++row) {
@@ -72,6 +95,10 @@ struct SixteenBitProduct {
     return Kind::tiles(p) + (row / kRows * blocks_of(p.k) + b) * Kind::kParts * kTileNumbers;
   }
 
+  static const uint8_t* panel_at(const PanelMatmulParams& p, int64_t panel) {
+    return p.panels + panel * panel_bytes(p.k);
+  }
+
   using Sums = float[kRows][kRows];
 
   // What n rows of activations, from `row` on, come to with a panel.
@@ -99,11 +126,10 @@ struct SixteenBitProduct {
   }
 
   // n rows, more than 16, from `row` on.
-  template <bool kTwoPanels>
-  static void multiply_two(const PanelMatmulParams& p, int64_t row, int64_t n, int64_t panel) {
+  template <bool kTwoPanels, class Tiles>
+  static void multiply_two(const PanelMatmulParams& p, int64_t row, int64_t n, int64_t panel, Tiles w0,
+                           Tiles w1) {
     const int64_t nb = blocks_of(p.k);
-    const uint8_t* w0 = p.panels + panel * panel_bytes(p.k);
-    const uint8_t* w1 = w0 + panel_bytes(p.k);
     const uint16_t* x0 = x_tile(p, row, 0);
     const uint16_t* x1 = x_tile(p, row + kRows, 0);
     _tile_zero(0);
@@ -111,8 +137,8 @@ struct SixteenBitProduct {
     _tile_zero(2);
     _tile_zero(3);
     for (int64_t b = 0; b < nb; ++b) {
-      _tile_loadd(6, w0 + b * kTileBytes, kTileLine);
-      if constexpr (kTwoPanels) _tile_loadd(7, w1 + b * kTileBytes, kTileLine);
+      _tile_loadd(6, w0.tile(b), kTileLine);
+      if constexpr (kTwoPanels) _tile_loadd(7, w1.tile(b), kTileLine);
 #pragma GCC unroll 3
       for (int64_t part = 0; part < Kind::kParts; ++part) {
         _tile_loadd(4, x0 + (b * Kind::kParts + part) * kTileNumbers, kTileLine);
@@ -149,15 +175,15 @@ struct SixteenBitProduct {
   static void multiply_one(const PanelMatmulParams& p, int64_t row, int64_t n, int64_t panel,
                            AnyFetch fetch) {
     const int64_t nb = blocks_of(p.k);
-    const uint8_t* w0 = p.panels + panel * panel_bytes(p.k);
-    const uint8_t* w1 = w0 + panel_bytes(p.k);
+    auto w0 = Panels::once(panel_at(p, panel), p.k, p.scratch, 0);
+    auto w1 = Panels::once(panel_at(p, panel + kTwoPanels), p.k, p.scratch, 1);
     _tile_zero(0);
     _tile_zero(1);
     for (int64_t b = 0; b < nb; ++b) {
       fetch.step();
       const uint16_t* x = x_tile(p, row, b);
-      _tile_loadd(2, w0 + b * kTileBytes, kTileLine);
-      if constexpr (kTwoPanels) _tile_loadd(3, w1 + b * kTileBytes, kTileLine);
+      _tile_loadd(2, w0.tile(b), kTileLine);
+      if constexpr (kTwoPanels) _tile_loadd(3, w1.tile(b), kTileLine);
       _tile_loadd(4, x, kTileLine);
       add_pair_products<Kind::kType, 0, 4, 2>();
       if constexpr (kTwoPanels) add_pair_products<Kind::kType, 1, 4, 3>();
@@ -193,7 +219,7 @@ struct SixteenBitProduct {
       if (p.n <= kStreamedRows) {
         multiply(of_turn.next_tile());
       } else {
-        const uint8_t* after = p.panel_end - panel > 2 ? p.panels + (panel + 2) * panel_bytes(p.k) : p.next;
+        const uint8_t* after = p.panel_end - panel > 2 ? panel_at(p, panel + 2) : p.next;
         multiply(PanelsFetcher(after, 2 * panel_bytes(p.k), 1, nb).next_tile());
       }
     }
@@ -203,14 +229,17 @@ struct SixteenBitProduct {
   // Rows begin .. end - 1, 32 at a time; the last may be 17 or more.
   static void multiply_many(const PanelMatmulParams& p, int64_t begin, int64_t end) {
     for (int64_t panel = p.panel_begin; panel < p.panel_end; panel += 2) {
-      for (int64_t row = begin; row < end; row += 2 * kRows) {
+      const bool two_panels = panel + 1 < p.panel_end;
+      const uint8_t* w0 = panel_at(p, panel);
+      const uint8_t* w1 = panel_at(p, panel + two_panels);
+      const auto multiply = [&](int64_t row, auto tiles0, auto tiles1) {
         const int64_t n = end - row < 2 * kRows ? end - row : 2 * kRows;
-        if (panel + 1 < p.panel_end) {
-          multiply_two<true>(p, row, n, panel);
-        } else {
-          multiply_two<false>(p, row, n, panel);
-        }
-      }
+        two_panels ? multiply_two<true>(p, row, n, panel, tiles0, tiles1)
+                   : multiply_two<false>(p, row, n, panel, tiles0, tiles1);
+      };
+      multiply(begin, Panels::first(w0, p.k, p.scratch, 0), Panels::first(w1, p.k, p.scratch, 1));
+      for (int64_t row = begin + 2 * kRows; row < end; row += 2 * kRows)
+        multiply(row, Panels::again(w0, p.k, p.scratch, 0), Panels::again(w1, p.k, p.scratch, 1));
     }
   }
 
