@@ -140,11 +140,15 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
     cpu.to_f16({p.x + first * p.k, p.k, first, p.n - first, to});
   }
   const kernels::F16Rows f16_rows = {reinterpret_cast<uint16_t*>(bytes_of(f16)), f16_scales.data()};
-  std::vector<Line> scratch = lines(kernel.scratch_bytes(p.k));
+  const int64_t scratch_bytes = kernel.scratch_bytes(p.k);
+  constexpr int64_t kAfter = sizeof(Line);
+  std::vector<Line> scratch = lines(scratch_bytes + kAfter);
   kernels::PanelMatmulParams params = {
       bytes_of(panels), p.bias,           p.x, quantized, parts.data(), f16_rows, p.y, p.n, p.m, p.k, 0,
       n_panels,         bytes_of(scratch)};
   backend::multiply_rows(kernel, params);
+  const uint8_t* const after_scratch = bytes_of(scratch) + scratch_bytes;
+  EXPECT_EQ(std::count(after_scratch, after_scratch + kAfter, 0xff), kAfter) << "written after scratch";
   const std::vector<float> y(p.y, p.y + p.n * p.m);
   std::fill_n(p.y, p.n * p.m, -1.0f);
   params.next = bytes_of(panels);

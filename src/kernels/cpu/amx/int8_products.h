@@ -182,11 +182,7 @@ struct TileProduct {
 #pragma GCC unroll 16
     for (int64_t t = 0; t < kRows; ++t)
       sum[t] = part.begin == 0 ? _mm512_setzero_ps() : _mm512_load_ps(part.outputs + t * 16);
-    // As hint_outputs() of ../loops/panel.h.
-    if (is_last) {
-#pragma GCC unroll 16
-      for (int64_t t = 0; t < kRows; ++t) __builtin_prefetch(y + t * p.m, 1, 3);
-    }
+    if (is_last) hint_outputs<V, 1, kRows>(p, part.panel, part.row);
     const auto scale_then_store = [&](int64_t group) __attribute__((always_inline)) {
       add_scaled<Whole>(sums[slot], part.weights, nb, part.begin * kGroups + group, x, sum, [](int) {});
       slot ^= 1;
@@ -235,7 +231,8 @@ struct TileProduct {
     }
   }
 
-  static void store_outputs(const PanelMatmulParams& p, int64_t panel, __m512 (&sum)[kRows], float* y) {
+  [[gnu::always_inline]] static inline void store_outputs(const PanelMatmulParams& p, int64_t panel,
+                                                          __m512 (&sum)[kRows], float* y) {
     const int64_t n_columns = p.m - panel * 16;
     const auto mask = static_cast<__mmask16>(n_columns < 16 ? (1u << n_columns) - 1u : 0xffffu);
     const __m512 bias =

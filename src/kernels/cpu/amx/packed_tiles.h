@@ -1,6 +1,6 @@
 // Panels of bfloat16 weights in 12 bits each (loops/packed_bf16.h, whose pack() makes them), as the tiles
-// that products of 16-bit numbers take: what the panel had before, bit for bit, its escapes in their places.
-// So sums are those of panels in 16 bits.
+// that products of 16-bit numbers take: what the panel had before, bit for bit (but for -0), escapes in
+// their places and rows in their own size. So sums are those of panels in 16 bits.
 #pragma once
 
 #include "kernels/cpu/amx/sixteen_bit_products.h"

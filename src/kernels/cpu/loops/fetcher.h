@@ -109,7 +109,6 @@ class StreamsFetcher {
 // Nothing, without a trace in the loop, so that more of its loads are on their way at once.
 struct NoFetch {
   static constexpr bool kFetches = false;
-  static constexpr bool kIsInParts = false;
   [[gnu::always_inline]] void step() {}
 };
 

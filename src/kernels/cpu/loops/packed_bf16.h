@@ -5,8 +5,9 @@
 // for the same reason; docs/decisions/006). So four bits tell which, by a table of the panel: eight
 // neighbouring exponents with either sign. What the table lacks is 0 in its place and stands in a list at the
 // panel's end, an escape; it is added to the sums last, in the list's order, whatever the number of rows of
-// activations. Rows of other sizes than those beside them (of tokens that nobody trained) lie in the panel
-// times a power of four, which their sums are divided by. Of zeros the sign is lost, which no sum shows.
+// activations (but in tiles: amx/packed_tiles.h). Rows of other sizes than those beside them (of tokens that
+// nobody trained) lie in the panel times a power of four, which their sums are divided by. Of zeros the sign
+// is lost, which no sum shows.
 //
 // A panel: its header; for each eight elements a vector of codes, those of the first four in the low
 // nibbles, then the lower bytes of four and of four; the escapes. In a vector element 2 h + o of the four

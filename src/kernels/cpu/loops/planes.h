@@ -28,7 +28,6 @@ struct InPlanes {
 // What both planes fetch ahead.
 template <class UpperFetch, class LowerFetch>
 struct FetchOfPlanes {
-  static constexpr bool kIsInParts = UpperFetch::kIsInParts;
   UpperFetch upper;
   LowerFetch lower;
 
