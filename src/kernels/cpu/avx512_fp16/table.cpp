@@ -1,7 +1,9 @@
 // AVX-512 with arithmetic in float16 (Intel since Sapphire Rapids).
 #include <immintrin.h>
 
+#include "kernels/cpu/avx512_vnni/vector.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/loops/unpacked_float.h"
 #include "kernels/cpu/opaque.h"
 
 namespace inferno::kernels::avx512_fp16 {
@@ -33,6 +35,11 @@ int64_t fp16_loop(int64_t rounds) {
 
 CpuKernels table(CpuKernels base) {
   base.fp16 = {kSums * 32, fp16_loop};
+  // Those Intel processors take two operations of the multipliers' ports for a conversion.
+  using Unpacked = UnpackedFloat<Avx512VnniVector, ElementF16<Avx512VnniVector>>;
+  PanelMatmul& f16 = base.matmul[static_cast<int>(DType::kF16)];
+  f16.scratch_bytes = Unpacked::scratch_bytes;
+  f16.multiply = Unpacked::multiply;
   return base;
 }
 
