@@ -121,8 +121,8 @@ std::string unknown_word(const CLI::App& app, const std::string& command, const 
     const std::string like = word.ends_with(".gguf") ? "--model" : word;
     return fmt::format("{} is not a command of {}{}", quote(word), command, suggestion(app, like));
   }
-  if (has_option(app, "--repack-cache") && app.count("--repack-cache") > 0 &&
-      word.find('/') != std::string::npos) {
+  const bool has_cache = has_option(app, "--repack-cache") && app.count("--repack-cache") > 0;
+  if (has_cache && word.find('/') != std::string::npos) {
     return fmt::format(
         "{} is one argument too many; as the folder of --repack-cache it comes after \"=\": "
         "--repack-cache={}",
@@ -131,8 +131,9 @@ std::string unknown_word(const CLI::App& app, const std::string& command, const 
   if (has_option(app, "--model") && word.ends_with(".gguf"))
     return fmt::format("{} is one argument too many; as the model: --model {}", quote(word),
                        escaped(word, 4096));
-  return fmt::format("{} is one argument too many{}", quote(word),
-                     takes_a_text(app) ? "; a text of several words stands in quotes" : "");
+  return fmt::format("{} is one argument too many{}{}", quote(word),
+                     takes_a_text(app) ? "; a text of several words stands in quotes" : "",
+                     has_cache ? "; the folder of --repack-cache comes after \"=\"" : "");
 }
 
 // All options take one value and are given once; the library says so with the names of C++ types.

@@ -411,6 +411,10 @@ TEST(GenerateCommand, WrongUsageIsTwoWithTheFlagAsItIsTyped) {
       {"--draft 4 once", "; --speculative ngram guesses from the text, without a second model"},
       {"once 3 more", "a prompt of several words stands in quotes"},
       {"Once upon a time", "\"time\" is one argument too many; a text of several words stands in quotes"},
+      {"m.gguf Hi 2 --repack-cache rc",
+       "\"rc\" is one argument too many; a text of several words stands in quotes; the folder of "
+       "--repack-cache "
+       "comes after \"=\""},
       {"Hello model.gguf 8", "\"model.gguf\" stands where N"},
       {"Hello model.gguf", "the model comes first: [MODEL] [PROMPT] [N]"},
       {"m.gguf Hi 2 --repack-cache /dir", "comes after \"=\": --repack-cache=/dir"},
