@@ -83,6 +83,7 @@ const bool registered = [] {
     add_attention("decode_bf16", DType::kBF16, kKvHeads, 1, 4096);
     add_attention("decode_q8_0", DType::kQ8_0, kKvHeads, 1, 4096);
     add_attention("prefill", DType::kF16, kKvHeads, 512, 512);
+    add_attention("prefill_bf16", DType::kBF16, kKvHeads, 512, 512);
     add_attention("prefill_q8_0", DType::kQ8_0, kKvHeads, 512, 512);
     for (const int64_t n : {1, 128}) {
       const std::string rows = "/{}/" + std::to_string(n);

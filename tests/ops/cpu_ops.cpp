@@ -206,7 +206,7 @@ void matmul(const CpuKernels& cpu, const kernels::MatmulParams& p) {
 
 // Head by head, last first: each stands for itself.
 void kv_append(const CpuKernels& cpu, const kernels::KvAppendParams& p) {
-  for (int64_t head = p.kv.n_kv_heads - 1; head >= 0; --head) cpu.kv_append(p, head, head + 1);
+  for (int64_t head = p.kv.n_kv_heads - 1; head >= 0; --head) cpu.cache_of(p.kv).kv_append(p, head, head + 1);
 }
 
 template <class Fn>
@@ -227,7 +227,7 @@ void expect_same_in_pipelines(const CpuKernels& cpu, const kernels::AttentionPar
   std::vector<kernels::AttentionPart> alike;
   for_parts(p, most_rows, [&](kernels::AttentionPart part) {
     part.fetched_streams = fetched_streams;
-    part.row_end - part.row_begin == most_rows ? alike.push_back(part) : cpu.attention(part);
+    part.row_end - part.row_begin == most_rows ? alike.push_back(part) : cpu.cache.attention(part);
   });
   size_t n = 0;
   for (size_t begin = 0; begin < alike.size(); begin += n) {
@@ -240,21 +240,23 @@ void expect_same_in_pipelines(const CpuKernels& cpu, const kernels::AttentionPar
 }
 
 void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
-  for_parts(p, cpu.query_rows, [&](const kernels::AttentionPart& part) { cpu.attention(part); });
+  const kernels::CacheKernels& cache = cpu.cache_of(p.kv);
+  for_parts(p, cache.query_rows, [&](const kernels::AttentionPart& part) { cache.attention(part); });
   // What a part is told of the next one, whatever that is, changes nothing.
   const int64_t n_outputs = p.cu_seqlens_q[p.n_seqs] * p.n_heads * p.kv.head_dim;
   const std::vector<float> alone(p.y, p.y + n_outputs);
   std::fill_n(p.y, n_outputs, -1.0f);
   std::vector<kernels::AttentionPart> parts;
-  for_parts(p, cpu.query_rows, [&](const kernels::AttentionPart& part) { parts.push_back(part); });
+  for_parts(p, cache.query_rows, [&](const kernels::AttentionPart& part) { parts.push_back(part); });
   for (size_t i = 0; i < parts.size(); ++i) {
     kernels::AttentionPart own = parts[i];
     own.next = &parts[(i + 1) % parts.size()];
     own.fetched_streams = static_cast<int>(i % 6);
-    cpu.attention(own);
+    own.is_fetched = i % 2 == 1;
+    cache.attention(own);
   }
   EXPECT_TRUE(same_bits(alone, std::vector<float>(p.y, p.y + n_outputs))) << "other bits when fetching ahead";
-  if (cpu.attention_pipeline == nullptr || (cpu.f16_in_tiles && p.kv.dtype == DType::kF16)) return;
+  if (cpu.attention_pipeline == nullptr || cpu.in_tiles(p.kv)) return;
   for (int64_t most_rows = 1; most_rows <= 5; ++most_rows) {
     for (const int fetched_streams : {0, 2})
       expect_same_in_pipelines(cpu, p, most_rows, fetched_streams, alone);
@@ -263,7 +265,8 @@ void attention(const CpuKernels& cpu, const kernels::AttentionParams& p) {
 
 // The last chunk first, and chunks that no row sees too.
 void attention_in_chunks(const CpuKernels& cpu, const kernels::AttentionParams& p) {
-  for_parts(p, cpu.query_rows, [&](kernels::AttentionPart part) {
+  const kernels::CacheKernels& cache = cpu.cache_of(p.kv);
+  for_parts(p, cache.query_rows, [&](kernels::AttentionPart part) {
     const int64_t n_chunks =
         (p.context_lens[part.seq] + kernels::kAttentionChunk - 1) / kernels::kAttentionChunk;
     const int64_t size = (part.row_end - part.row_begin) * (p.kv.head_dim + 2);
@@ -273,7 +276,7 @@ void attention_in_chunks(const CpuKernels& cpu, const kernels::AttentionParams& 
       kernels::AttentionPart next = part;
       next.chunk = part.chunk == 0 ? n_chunks - 1 : part.chunk - 1;
       part.next = &next;
-      cpu.attention(part);
+      cache.attention(part);
       part.next = nullptr;
     }
     part.partial = partials.data();
@@ -291,6 +294,14 @@ OpSet op_set(const kernels::CpuIsa& isa) {
     const kernels::XForm form = cpu.matmul[static_cast<size_t>(dtype)].x_form;
     return form == kernels::XForm::kInt8 || form == kernels::XForm::kInt8Halves ? 3e-6 : 1e-13;
   };
+  const auto cache_order = [cpu](const kernels::KvLayerView& kv) {
+    if (!cpu.in_tiles(kv)) return OpSet::CacheOrder::kPositions;
+    return cpu.cache_of(kv).in_pairs ? OpSet::CacheOrder::kTilesOfPairs : OpSet::CacheOrder::kTilesOfLines;
+  };
+  // Tiles of bfloat16 keep 16 bits of queries and weights.
+  const auto attention_nmse = [cpu](const kernels::KvLayerView& kv) {
+    return cpu.in_tiles(kv) ? 4 * kAttentionNmse : kAttentionNmse;
+  };
   return {isa.name,
           reference::embed,
           with_cpu(matmul),
@@ -304,9 +315,9 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           reference::gather_rows,
           cpu.key_tile,
           cpu.block_multiple,
-          cpu.f16_in_tiles,
+          cache_order,
           matmul_error,
-          1e-11,
+          attention_nmse,
           with_cpu(attention_in_chunks)};
 }
 

@@ -212,9 +212,9 @@ OpSet op_set(std::string name, std::shared_ptr<Backend> device) {
           on_device(gather_rows),
           1,
           1,
-          false,
+          in_positions,
           [](DType) { return 1e-13; },  // activations stay unquantized
-          1e-11,
+          [](const kernels::KvLayerView&) { return kAttentionNmse; },
           {}};
 }
 

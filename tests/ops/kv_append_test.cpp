@@ -57,18 +57,24 @@ std::vector<double> rounded(DType dtype, const float* x, int64_t n) {
 double value_at(DType dtype, const uint8_t* head, int64_t position, int64_t d, int64_t head_dim) {
   return row_element(dtype, head + position * static_cast<int64_t>(row_bytes(dtype, head_dim)), d);
 }
-bool in_tiles(const OpSet& ops, DType dtype, int64_t head_dim) {
-  return ops.f16_in_tiles && dtype == DType::kF16 && head_dim % 32 == 0 && head_dim <= 256;
+OpSet::CacheOrder order_of(const OpSet& ops, DType dtype, int64_t head_dim) {
+  return ops.cache_order({nullptr, nullptr, dtype, 0, 1, head_dim});
 }
 double value_at(const OpSet& ops, DType dtype, const uint8_t* head, int64_t position, int64_t d,
                 int64_t head_dim) {
-  if (!in_tiles(ops, dtype, head_dim)) return value_at(dtype, head, position, d, head_dim);
-  const int64_t line = position / 32 * head_dim + d / 16 * 16 + position % 32 / 2;
-  return row_element(dtype, head, (line * 16 + d % 16) * 2 + position % 2);
+  const int64_t tile = (position / 32 * head_dim + d / 16 * 16) * 32;
+  switch (order_of(ops, dtype, head_dim)) {
+    case OpSet::CacheOrder::kTilesOfPairs:
+      return row_element(dtype, head, tile + position % 32 / 2 * 32 + d % 16 * 2 + position % 2);
+    case OpSet::CacheOrder::kTilesOfLines:
+      return row_element(dtype, head, tile + position % 32 * 16 + d % 16);
+    default:
+      return value_at(dtype, head, position, d, head_dim);
+  }
 }
 double key_at(const OpSet& ops, DType dtype, const uint8_t* head, int64_t position, int64_t d,
               int64_t head_dim) {
-  if (in_tiles(ops, dtype, head_dim)) {
+  if (order_of(ops, dtype, head_dim) == OpSet::CacheOrder::kTilesOfPairs) {
     const int64_t line = position / 16 * (head_dim / 2) + d / 2;
     return row_element(dtype, head, (line * 16 + position % 16) * 2 + d % 2);
   }
@@ -113,9 +119,11 @@ TEST_P(KvAppendTest, RowsGoToTheirSlotsAndNowhereElse) {
   std::vector<Case> cases;
   for (const DType dtype : cache_types()) cases.push_back({dtype, dtype == DType::kQ8_0 ? 64 : 10});
   // Of whole tiles, of more than there may be, and of none.
-  for (const int64_t head_dim : {96, 288, 48}) cases.push_back({DType::kF16, head_dim});
+  for (const int64_t head_dim : {96, 288, 48}) {
+    for (const DType dtype : {DType::kF16, DType::kBF16}) cases.push_back({dtype, head_dim});
+  }
   // Of whole vectors.
-  for (const DType dtype : {DType::kF32, DType::kBF16}) cases.push_back({dtype, 48});
+  cases.push_back({DType::kF32, 48});
   for (const auto [dtype, head_dim] : cases) {
     const std::vector<float> k = random.floats(n * kHeads * head_dim, -100.0, 100.0);
     const std::vector<float> v = random.floats(n * kHeads * head_dim, -0.01, 0.01);

@@ -32,12 +32,14 @@ struct OpSet {
   // values do.
   int64_t key_tile = 1;
   int64_t block_multiple = 1;  // of positions
-  // Whether caches in F16 whose heads have whole tiles lie in those (kernels/cpu/amx_fp16/attention.cpp).
-  bool f16_in_tiles = false;
+  // How keys and values lie: kPositions: keys by key_tile, values by position. Or in tiles of matrices, the
+  // numbers of a pair side by side or one line after the other (kernels/cpu/amx/tile_attention.h).
+  enum class CacheOrder { kPositions, kTilesOfPairs, kTilesOfLines };
+  std::function<CacheOrder(const kernels::KvLayerView&)> cache_order;
   // Largest error of a matmul with weights of this type: sum of squares over that of the sums of |w x|.
   std::function<double(DType)> matmul_error;
-  // Largest normalized mean squared error of attention.
-  double attention_nmse = 0;
+  // Largest normalized mean squared error of attention over such a cache.
+  std::function<double(const kernels::KvLayerView&)> attention_nmse;
   // Attention, each part cut into its chunks; empty where that cannot be.
   std::function<void(const kernels::AttentionParams&)> attention_in_chunks;
 
@@ -45,6 +47,14 @@ struct OpSet {
     return (at_least + block_multiple - 1) / block_multiple * block_multiple;
   }
 };
+
+inline OpSet::CacheOrder in_positions(const kernels::KvLayerView&) {
+  return OpSet::CacheOrder::kPositions;
+}
+
+// Attention's scores are sums of float32 that exp() turns into relative errors of the weights, so it leaves
+// more than a few units of roundoff, squared.
+constexpr double kAttentionNmse = 1e-11;
 
 // What a cache can store.
 inline std::vector<DType> cache_types() {
@@ -58,10 +68,9 @@ std::vector<OpSet> device_op_sets();
 
 inline std::vector<OpSet> op_sets() {
   namespace reference = kernels::reference;
-  // What float32 sums leave with unquantized activations: a few units of roundoff, squared. Attention's
-  // scores are sums that exp() turns into relative errors of the weights, so it leaves more.
+  // What float32 sums leave with unquantized activations: a few units of roundoff, squared.
   const auto matmul_error = [](DType) { return 1e-13; };
-  constexpr double kAttentionNmse = 1e-11;
+  const auto attention_nmse = [](const kernels::KvLayerView&) { return kAttentionNmse; };
   std::vector<OpSet> sets = {{"reference",
                               reference::embed,
                               reference::matmul,
@@ -75,9 +84,9 @@ inline std::vector<OpSet> op_sets() {
                               reference::gather_rows,
                               1,
                               1,
-                              false,
+                              in_positions,
                               matmul_error,
-                              kAttentionNmse,
+                              attention_nmse,
                               {}}};
   for (OpSet& set : cpu_op_sets()) sets.push_back(std::move(set));
   for (OpSet& set : device_op_sets()) sets.push_back(std::move(set));

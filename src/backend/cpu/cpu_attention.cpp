@@ -40,9 +40,8 @@ void CpuAttention::run(const AttentionArgs& a) {
       a.y.as<float>(), a.batch.n_seqs, a.batch.max_blocks,   a.q.shape[1],         a.scale,
       a.window};
   list_parts(a);
-  const bool reads_tiles = kernels_.f16_in_tiles && a.kv.dtype == DType::kF16;
   const bool is_few_rows = is_decoding_ && a.q.shape[1] / a.kv.n_kv_heads <= kernels_.fetched_query_rows;
-  const bool is_trial = is_few_rows && !reads_tiles && bytes_read_ >= kUncachedBytes;
+  const bool is_trial = is_few_rows && !kernels_.in_tiles(a.kv) && bytes_read_ >= kUncachedBytes;
   const Way way = kWays[static_cast<size_t>(is_trial ? way_.way() : 0)];
   const auto start = std::chrono::steady_clock::now();
   if (parts_.size() < team_.n_threads() && reserve_partials(a.kv.head_dim)) {
@@ -70,18 +69,20 @@ void CpuAttention::run_parts(const AttentionParams& all, int fetched_streams) {
   const auto n_parts = static_cast<int64_t>(parts_.size());
   const int64_t n_turns = this->n_turns(false);
   const auto begin_of = [&](int64_t turn) { return n_parts * turn / n_turns; };
+  const auto attend = kernels_.cache_of(all.kv).attention;
   team_.run(n_turns, [&](int64_t turn, unsigned) {
     const int64_t end = begin_of(turn + 1);
     for (int64_t i = begin_of(turn); i < end; ++i) {
       kernels::AttentionPart own = whole(all, parts_[static_cast<size_t>(i)]);
       own.fetched_streams = fetched_streams;
+      own.is_fetched = i > begin_of(turn) || turn >= team_.n_threads();
       kernels::AttentionPart next;
       const int64_t after = i + 1 < end ? i + 1 : begin_of(turn + team_.n_threads());
       if (after < n_parts) {
         next = whole(all, parts_[static_cast<size_t>(after)]);
         own.next = &next;
       }
-      kernels_.attention(own);
+      attend(own);
     }
   });
 }
@@ -122,7 +123,7 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
   const int64_t heads_per_kv_head = a.q.shape[1] / a.kv.n_kv_heads;
   const int64_t n_queries_of_all = a.batch.cu_seqlens_q[a.batch.n_seqs];
   // Fewer rows read the cache more often, but a thread without a part waits.
-  int64_t most_rows = kernels_.query_rows;
+  int64_t most_rows = kernels_.cache_of(a.kv).query_rows;
   while (most_rows > kFewestRows &&
          n_queries_of_all * a.q.shape[1] < most_rows * kPartsPerThread * team_.n_threads()) {
     most_rows /= 2;
@@ -185,18 +186,20 @@ void CpuAttention::run_in_chunks(const AttentionParams& all, int fetched_streams
     own.chunk = chunk.part.chunk_begin + chunk.i;
     return own;
   };
+  const auto attend = kernels_.cache_of(all.kv).attention;
   const Part& last = parts_.back();
   const int64_t n_turns = last.first_turn + last.chunk_end - last.chunk_begin;
   team_.run(n_turns, [&](int64_t turn, unsigned) {
     const Chunk chunk = chunk_of(turn);
     kernels::AttentionPart own = alone(chunk);
     own.fetched_streams = fetched_streams;
+    own.is_fetched = turn >= team_.n_threads();
     kernels::AttentionPart next;
     if (turn + team_.n_threads() < n_turns) {
       next = alone(chunk_of(turn + team_.n_threads()));
       own.next = &next;
     }
-    kernels_.attention(own);
+    attend(own);
     if (std::atomic_ref(chunk.part.n_left).fetch_sub(1, std::memory_order_acq_rel) > 1) return;
     own.partial = chunk.partials;
     kernels_.merge_attention(own, chunk.part.chunk_end - chunk.part.chunk_begin);

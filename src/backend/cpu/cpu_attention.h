@@ -19,7 +19,7 @@ class CpuAttention {
   CpuAttention(const CpuKernels& kernels, ThreadTeam& team, HostBackend& memory)
       : kernels_(kernels), team_(team), memory_(memory), way_(plan_of(kernels)) {}
 
-  // A part is one sequence's and one KV head's query rows, at most CpuKernels::query_rows of them. Where
+  // A part is one sequence's and one KV head's query rows, at most CacheKernels::query_rows of them. Where
   // there are fewer parts than threads (decode with few KV heads), they are cut into chunks of positions; the
   // bits are the same.
   void run(const AttentionArgs& a);

@@ -345,7 +345,7 @@ class CpuBackend final : public HostBackend {
 
   void append_rows(const KvAppendArgs& a, int64_t row, int64_t n, int64_t head_begin, int64_t head_end) {
     const int64_t size = a.kv.n_kv_heads * a.kv.head_dim;
-    kernels_.kv_append(
+    kernels_.cache_of(a.kv).kv_append(
         {a.k.as<float>() + row * size, a.v.as<float>() + row * size, a.kv, a.batch.slot_mapping + row, n},
         head_begin, head_end);
   }

@@ -20,6 +20,15 @@ struct PeakLoop {
   int64_t (*run)(int64_t rounds);
 };
 
+// How keys and values get into a cache and are read there.
+struct CacheKernels {
+  // Of KV heads head_begin .. head_end - 1.
+  void (*kv_append)(const KvAppendParams& p, int64_t head_begin, int64_t head_end);
+  void (*attention)(const AttentionPart& p);
+  int64_t query_rows;  // of a part: the most, and how many are the fastest
+  bool in_pairs;       // of tiles of matrices: whether both numbers of a pair lie side by side
+};
+
 // What an ISA does not set is null, or what the ISA that it extends has set.
 struct CpuKernels {
   // Operations, as kernels/params.h defines them, on a part of the rows or positions at the caller's choice.
@@ -31,18 +40,22 @@ struct CpuKernels {
   // (32, key_tile) bytes. Values lie as kernels/params.h has it.
   int64_t key_tile;
   int64_t block_multiple;  // what block_size is a multiple of
-  // But of a cache in F16 whose head_dim is a multiple of 32, up to 256, both may lie in tiles of matrices:
-  // see amx_fp16/attention.cpp.
-  bool f16_in_tiles;
-  // Of KV heads head_begin .. head_end - 1.
-  void (*kv_append)(const KvAppendParams& p, int64_t head_begin, int64_t head_end);
-  void (*attention)(const AttentionPart& p);
-  // The same of parts, one at least, of the same `all`, one after the other: those of few rows as a pipeline,
-  // in which the values of one chunk are read beside the keys of what comes next. Of the parts' `next` the
-  // last one's counts alone, and the first one's fetched_streams. Null where an ISA has none; not for a cache
-  // in tiles of matrices.
+  CacheKernels cache;
+  // But where these are not null, both lie in tiles of matrices (amx/tile_attention.h), if heads have so many
+  // dimensions.
+  CacheKernels tile_caches[kDTypeIds];  // by DType
+  bool in_tiles(const KvLayerView& kv) const {
+    return tile_caches[static_cast<int>(kv.dtype)].attention != nullptr && kv.head_dim % kTileHeadDims == 0 &&
+           kv.head_dim <= kMaxTileHeadDim;
+  }
+  const CacheKernels& cache_of(const KvLayerView& kv) const {
+    return in_tiles(kv) ? tile_caches[static_cast<int>(kv.dtype)] : cache;
+  }
+  // cache.attention() of parts, one at least, of the same `all`, one after the other: those of few rows as a
+  // pipeline, in which the values of one chunk are read beside the keys of what comes next. Of the parts'
+  // `next` the last one's counts alone, and the first one's fetched_streams. Null where an ISA has none; not
+  // for a cache in tiles of matrices.
   void (*attention_pipeline)(const AttentionPart* parts, int64_t n_parts);
-  int64_t query_rows;          // of a part: the most, and how many are the fastest
   int64_t fetched_query_rows;  // the most of a part for which AttentionPart::fetched_streams means something
   // p.partial: those of n_chunks chunks, in order, all that the rows see.
   void (*merge_attention)(const AttentionPart& p, int64_t n_chunks);

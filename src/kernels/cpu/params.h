@@ -187,10 +187,16 @@ struct LogitBoundsParams {
 // head) pair of the heads that share the KV head: number i is query i / heads_per_kv_head, head i %
 // heads_per_kv_head of them.
 constexpr int64_t kMaxQueryRows = 96;
+// Of a cache that lies in tiles of matrices: the most rows of a part, what head_dim is a multiple of and the
+// most that it is, and what the positions of a block are a multiple of.
+constexpr int64_t kTileQueryRows = 64;
+constexpr int64_t kTileHeadDims = 32;
+constexpr int64_t kMaxTileHeadDim = 256;
+constexpr int64_t kTileBlockMultiple = 64;
 struct AttentionPart {
   AttentionParams all;
   int64_t seq, kv_head;
-  int64_t row_begin, row_end;  // at most CpuKernels::query_rows
+  int64_t row_begin, row_end;  // at most CacheKernels::query_rows
   // A part may be cut into its chunks of positions: then it leaves here what chunk number `chunk` comes to,
   // for each row (head_dim + 2): the weighted sum of its values, its largest score and the sum of its
   // weights. What merge_attention() makes of them has the same bits as y without.
@@ -198,6 +204,7 @@ struct AttentionPart {
   int64_t chunk = 0;
   // What this thread is likely to do next, or nullptr: what it begins with may be fetched meanwhile.
   const AttentionPart* next = nullptr;
+  bool is_fetched = false;  // whether it has been the `next` of what this thread did before
   // In how many streams side by side keys and values of few rows are fetched ahead; 0: what comes is left to
   // the processor to foresee. A pipeline, which has two, fetches in any number.
   int fetched_streams = 0;

@@ -30,6 +30,7 @@ CpuKernels table(CpuKernels base) {
   set_simple_quants(&base);
   set_k_quants(&base);
   set_bf16_products(&base);
+  set_attention(&base);
   base.int8 = {kSums * kInt8Product, int8_loop};
   base.bf16 = {kSums * kPairProduct, pair_loop<PairType::kBf16, 0x3f80>};
   return base;

@@ -436,13 +436,13 @@ void attend(const AttentionPart& p) {
         head.head_dim <= kMaxWideHeadDim) {
       WideWork<V> w;
       const int64_t n_wide = n / V::kScoreRows * V::kScoreRows;
-      return attend_chunks(p, rows, n, [&](int64_t chunk) {
+      return attend_chunks<V>(p, rows, n, [&](int64_t chunk) {
         attend_many<V, Cache>(p, rows, n_wide, head, chunk, w);
         attend_chunk<V, Cache>(p, rows + n_wide, n - n_wide, head, chunk);
       });
     }
   }
-  attend_chunks(p, rows, n, [&](int64_t chunk) { attend_chunk<V, Cache>(p, rows, n, head, chunk); });
+  attend_chunks<V>(p, rows, n, [&](int64_t chunk) { attend_chunk<V, Cache>(p, rows, n, head, chunk); });
 }
 
 template <class V>

@@ -100,7 +100,7 @@ class AttentionPipeline {
       Part& found = known_[part % kParts];
       found.head = cached_head<Cache>(p);
       query_rows(p, found.rows);
-      if (part < n_parts_) zero_outputs(found.rows, kRows, head_dim_);
+      if (part < n_parts_) fill_rows<V>(found.rows, kRows, head_dim_, 0.0f);
       n_found_ = part + 1;
     }
     const int64_t first = known_[part % kParts].rows[0].begin / kAttentionChunk * kAttentionChunk;
@@ -233,7 +233,7 @@ class AttentionPipeline {
       }
     }
     zero_sums();
-    if (next.part != values.part) divide_by_sums(rows, kRows, head_dim_);
+    if (next.part != values.part) divide_by_sums<V>(rows, kRows, head_dim_);
   }
 
   void zero_sums() {

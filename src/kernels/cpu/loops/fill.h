@@ -72,10 +72,8 @@ void fill_float_ops(CpuKernels* table) {
   table->rope = rope_rows;
   table->key_tile = kKeyTile;
   table->block_multiple = kKeyTile;
-  table->kv_append = kv_append_rows<V>;
-  table->attention = attention_part<V>;
+  table->cache = {kv_append_rows<V>, attention_part<V>, kMaxQueryRows, false};
   if constexpr (kTileVectors<V> == 1) table->attention_pipeline = attention_pipeline<V>;
-  table->query_rows = kMaxQueryRows;
   table->fetched_query_rows = V::kScoreRows;
   table->merge_attention = merge_chunks<V>;
   table->act_mul = act_mul_rows<V>;

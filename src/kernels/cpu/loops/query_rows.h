@@ -10,10 +10,11 @@
 namespace inferno::kernels {
 namespace {
 
-// A query row and what has been made of it so far.
+// A query row and what has been made of it.
 struct QueryRow {
   const float* q;      // (head_dim)
-  float* y;            // (head_dim)
+  float* y;            // (head_dim): what has been made of it so far, which is done when it is in `output`
+  float* output;       // (head_dim), maybe the same place
   int64_t begin, end;  // positions that it sees
   float max, sum;
 };
@@ -32,15 +33,20 @@ inline int64_t query_rows(const AttentionPart& p, QueryRow* rows) {
     const int64_t offset = ((first_query + query) * a.n_heads + query_head) * head_dim;
     const int64_t position = first_position + query;
     const int64_t oldest = position - a.window + 1;
-    rows[i] = {a.q + offset, a.y + offset,      a.window == 0 || oldest < 0 ? 0 : oldest,
-               position + 1, -__builtin_inff(), 0.0f};
+    float* output = a.y + offset;
+    rows[i] = {a.q + offset,      output, output, a.window == 0 || oldest < 0 ? 0 : oldest, position + 1,
+               -__builtin_inff(), 0.0f};
   }
   return n;
 }
 
-inline void zero_outputs(const QueryRow* rows, int64_t n, int64_t head_dim) {
+template <class V>
+void fill_rows(const QueryRow* rows, int64_t n, int64_t head_dim, float value) {
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = 0.0f;
+    float* y = rows[i].y;
+    int64_t d = 0;
+    for (; d + V::kLanes <= head_dim; d += V::kLanes) V::store(y + d, V::set(value));
+    if (d < head_dim) V::store(y + d, V::set(value), head_dim - d);
   }
 }
 
@@ -85,9 +91,15 @@ Mix weigh(QueryRow* row, float* scores, int64_t chunk, int64_t begin, int64_t en
   return add_chunk<V>(row, max, V::sum(sums));
 }
 
-inline void divide_by_sums(const QueryRow* rows, int64_t n, int64_t head_dim) {
+template <class V>
+void divide_by_sums(const QueryRow* rows, int64_t n, int64_t head_dim) {
   for (int64_t i = 0; i < n; ++i) {
-    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] /= rows[i].sum;
+    const float* y = rows[i].y;
+    float* output = rows[i].output;
+    const auto sum = V::set(rows[i].sum);
+    int64_t d = 0;
+    for (; d + V::kLanes <= head_dim; d += V::kLanes) V::store(output + d, V::div(V::load(y + d), sum));
+    if (d < head_dim) V::store(output + d, V::div(V::load(y + d, head_dim - d), sum), head_dim - d);
   }
 }
 
@@ -107,23 +119,21 @@ inline Seen seen_of_chunk(const QueryRow* rows, int64_t n, int64_t chunk) {
 
 // Goes through the chunks of positions that the rows see by attend_chunk(first position), or does the one
 // that p asks for, which is left in p.partial.
-template <class AttendChunk>
+template <class V, class AttendChunk>
 void attend_chunks(const AttentionPart& p, QueryRow* rows, int64_t n, const AttendChunk& attend_chunk) {
   const int64_t head_dim = p.all.kv.head_dim;
   if (p.partial == nullptr) {
-    zero_outputs(rows, n, head_dim);
+    fill_rows<V>(rows, n, head_dim, 0.0f);
     // Rows are in order of position, so the first sees the oldest and the last the newest.
     for (int64_t chunk = rows[0].begin / kAttentionChunk * kAttentionChunk; chunk < rows[n - 1].end;
          chunk += kAttentionChunk) {
       attend_chunk(chunk);
     }
-    return divide_by_sums(rows, n, head_dim);
+    return divide_by_sums<V>(rows, n, head_dim);
   }
-  for (int64_t i = 0; i < n; ++i) {
-    rows[i].y = p.partial + i * (head_dim + 2);
-    // -0, to which any sum can be added and stays what it is, bit by bit.
-    for (int64_t d = 0; d < head_dim; ++d) rows[i].y[d] = -0.0f;
-  }
+  for (int64_t i = 0; i < n; ++i) rows[i].y = p.partial + i * (head_dim + 2);
+  // -0, to which any sum can be added and stays what it is, bit by bit.
+  fill_rows<V>(rows, n, head_dim, -0.0f);
   attend_chunk(p.chunk * kAttentionChunk);
   for (int64_t i = 0; i < n; ++i) {
     rows[i].y[head_dim] = rows[i].max;
@@ -137,7 +147,7 @@ void merge_chunks(const AttentionPart& p, int64_t n_chunks) {
   QueryRow rows[kMaxQueryRows];
   const int64_t n = query_rows(p, rows);
   const int64_t head_dim = p.all.kv.head_dim;
-  zero_outputs(rows, n, head_dim);
+  fill_rows<V>(rows, n, head_dim, 0.0f);
   for (int64_t i = 0; i < n * n_chunks; ++i) {
     QueryRow& row = rows[i % n];
     const float* values = p.partial + i * (head_dim + 2);
@@ -151,7 +161,7 @@ void merge_chunks(const AttentionPart& p, int64_t n_chunks) {
       V::store(row.y + d, V::fma(V::load(values + d, lanes), V::set(mix.take), kept), lanes);
     }
   }
-  divide_by_sums(rows, n, head_dim);
+  divide_by_sums<V>(rows, n, head_dim);
 }
 
 }  // namespace
