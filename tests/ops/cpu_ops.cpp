@@ -298,9 +298,10 @@ OpSet op_set(const kernels::CpuIsa& isa) {
     if (!cpu.in_tiles(kv)) return OpSet::CacheOrder::kPositions;
     return cpu.cache_of(kv).in_pairs ? OpSet::CacheOrder::kTilesOfPairs : OpSet::CacheOrder::kTilesOfLines;
   };
-  // Tiles of bfloat16 keep 16 bits of queries and weights.
+  // Products of bfloat16 keep 16 bits of queries and weights, those of float16 22.
   const auto attention_nmse = [cpu](const kernels::KvLayerView& kv) {
-    return cpu.in_tiles(kv) ? 4 * kAttentionNmse : kAttentionNmse;
+    const bool are_of_float16 = kv.dtype == DType::kF16 && cpu.cache_of(kv).in_pairs;
+    return cpu.in_tiles(kv) && !are_of_float16 ? 4 * kAttentionNmse : kAttentionNmse;
   };
   return {isa.name,
           reference::embed,

@@ -204,7 +204,7 @@ struct AttentionPart {
   int64_t chunk = 0;
   // What this thread is likely to do next, or nullptr: what it begins with may be fetched meanwhile.
   const AttentionPart* next = nullptr;
-  bool is_fetched = false;  // whether it has been the `next` of what this thread did before
+  bool is_fetched = false;  // whether it is likely to have been the `next` of what this thread did before
   // In how many streams side by side keys and values of few rows are fetched ahead; 0: what comes is left to
   // the processor to foresee. A pipeline, which has two, fetches in any number.
   int fetched_streams = 0;

@@ -10,7 +10,7 @@ namespace inferno::kernels::amx {
 namespace {
 
 // x is the sum of two bfloat16, of which `upper` is the first; the second one is rounded where it is made
-// one.
+// one. (An infinity's is NaN: products with one are NaN or infinite anyway.)
 struct TwoParts {
   __m512 upper, lower;
 };

@@ -17,12 +17,9 @@
 //   split_weights(w0, w1, high, low)         parts of 32 weights times kWeightFactor
 //   split_line(line, high, low)              parts of a line of keys or values; only of two
 //   kFewRows                 so many rows vectors multiply (bf16_rows.h); 0: none
-//   pair(line, kOdd, parts)  for those: the parts of the numbers of a line that are the first or the second
-//   of
-//                            their pair, in float32
+//   pair<kOdd>(line, parts)  for those: the parts of a line's numbers that are the first of their pair or, of
+//                            kOdd, the second, in float32
 #pragma once
-
-#include <cstring>
 
 #include "kernels/cpu/amx/bf16_rows.h"
 #include "kernels/cpu/amx/tiles.h"
@@ -88,7 +85,7 @@ class TileAttention {
   static constexpr int64_t kMaxDepths = kMaxTileHeadDim / kDepth;
   static constexpr int64_t kBlockMultiple = kTileBlockMultiple;
   static_assert(kKeyTile == kKeys && kBlockMultiple % kDepth == 0 && kAttentionChunk % kBlockMultiple == 0);
-  static_assert(kMaxTiles == 4 && kTileHeadDims == kDepth);
+  static_assert(kMaxTiles == 4 && kTileQueryRows <= kMaxQueryRows && kTileHeadDims == kDepth);
 
   // How rows get into such a cache.
   struct CachedTiles {
