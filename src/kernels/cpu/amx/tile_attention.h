@@ -543,19 +543,11 @@ class TileAttention {
   // What is read after the chunk: the next one, or the first one of the next part.
   static void add_next(TileFetcher& fetcher, const Work& w, const AttentionPart& p, const Head& head,
                        int64_t chunk) {
-    const auto add = [&](const Head& of, int64_t next_chunk, Seen seen) {
-      add_keys(fetcher, of, next_chunk, seen);
-      add_values(fetcher, of, next_chunk, seen);
-    };
-    const int64_t next_chunk = chunk + kAttentionChunk;
-    if (p.partial == nullptr && next_chunk < w.rows[w.n - 1].end)
-      return add(head, next_chunk, seen_of_chunk(w.rows, w.n, next_chunk));
-    if (p.next == nullptr) return;
-    QueryRow rows[kMaxQueryRows];
-    const int64_t n = query_rows(*p.next, rows);
-    const int64_t first = p.next->partial == nullptr ? rows[0].begin / kAttentionChunk : p.next->chunk;
-    add(cached_head<CachedTiles>(*p.next), first * kAttentionChunk,
-        seen_of_chunk(rows, n, first * kAttentionChunk));
+    WhatIsRead<CachedTiles>::with_next_keys(p, w.rows, w.n, head, chunk,
+                                            [&](const Head& next, int64_t first, Seen seen) {
+                                              add_keys(fetcher, next, first, seen);
+                                              add_values(fetcher, next, first, seen);
+                                            });
   }
 
   static void attend_chunk(Work& w, const AttentionPart& p, const Head& head, int64_t chunk) {
