@@ -13,6 +13,7 @@
 #include <cstring>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "base/non_temporal.h"
 #include "base/text.h"
@@ -36,6 +37,10 @@ size_t made_at_once(const ThreadTeam& team) {
 constexpr size_t kAlignment = 64;
 // Copies of this size and more tell how long small pages take; the clock does not see much of less.
 constexpr size_t kTimedCopy = size_t{32} << 10;
+
+// Memory that is written bit by bit and no larger than this is in huge pages from the start, where small ones
+// are slow to read: little of it stays unwritten.
+constexpr size_t kSoonWritten = size_t{64} << 20;
 
 size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
@@ -63,6 +68,29 @@ bool is_interleaved(void* at) {
     return mode == MPOL_INTERLEAVE || mode == kWeightedInterleave;
   };
   return is_so(at, MPOL_F_ADDR) || is_so(nullptr, 0);
+}
+
+// Of a small page that the system has made, but nobody has touched: the quicker of two tries. 0 where the
+// system makes none ahead, or has no memory.
+std::chrono::nanoseconds time_first_reading() {
+  using Clock = std::chrono::steady_clock;
+  constexpr size_t kPages = 64;
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  auto best = std::chrono::nanoseconds::max();
+  for (int i = 0; i < 2; ++i) {
+    void* const at =
+        ::mmap(nullptr, kPages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) return {};
+    ::madvise(at, kPages * page, MADV_NOHUGEPAGE);
+    const bool is_made = ::madvise(at, kPages * page, MADV_POPULATE_WRITE) == 0;
+    const auto start = Clock::now();
+    for (size_t offset = 0; is_made && offset < kPages * page; offset += page)
+      (void)static_cast<const volatile char*>(at)[offset];
+    best = std::min<std::chrono::nanoseconds>(best, (Clock::now() - start) / kPages);
+    ::munmap(at, kPages * page);
+    if (!is_made) return {};
+  }
+  return best;
 }
 
 }  // namespace
@@ -130,6 +158,7 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t fir
     return room == Room::kMade || (room != Room::kNew && small == SmallPages::kLeft);
   };
   const size_t most = made_at_once(team) / kHugePage;
+  look_at_small_pages();
   for (; first < last; first += most) {
     const auto rooms = std::span(mapping->rooms).subspan(first, std::min(most, last - first));
     std::byte* const begin = mapping->begin + first * kHugePage;
@@ -162,6 +191,11 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t fir
   }
 }
 
+void LargeMemory::look_at_small_pages() {
+  if (std::exchange(has_looked_, true)) return;
+  page_size_.count_first_reading(time_first_reading());
+}
+
 Result<LargeMemory::Piece> LargeMemory::make_piece(size_t bytes, size_t alignment, SmallPages small,
                                                    ThreadTeam& team) {
   bytes = round_up(std::max<size_t>(bytes, 1), alignment);
@@ -189,8 +223,13 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
 
 Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes) {
   TRY_ASSIGN(const auto mapping, map(bytes));
+  look_at_small_pages();
   // A huge page has one node, and the threads that share what is in it may have several.
-  if (nodes_.size() < 2 && !is_interleaved(mapping->begin)) {
+  if (nodes_.size() > 1 || is_interleaved(mapping->begin)) {
+    // They stay where the system puts them.
+  } else if (bytes <= kSoonWritten && page_size_.small_are_slow_to_read()) {
+    ::madvise(mapping->begin, round_up(bytes, kHugePage), MADV_HUGEPAGE);
+  } else {
     for (size_t at = 0; at < bytes; at += kHugePage) mover_.add_unwritten(mapping, mapping->begin + at);
   }
   return std::shared_ptr<void>(mapping, mapping->begin);

@@ -38,7 +38,8 @@ class LargeMemory {
   // Zero, from a huge page's border on, for what is written bit by bit and maybe never whole, as caches are:
   // pages are made when they are first touched, of the kind and where the system says, and moved into a huge
   // one once an eighth of its room is there (PageMover::kWorthOneIn); written() lets that be found out. With
-  // several nodes they stay where they are.
+  // several nodes they stay where they are. Up to 64 MiB are in huge pages at once where small ones are slow
+  // to read (PageSizeChoice::small_are_slow_to_read).
   Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
   void written() { mover_.look(); }
 
@@ -60,6 +61,7 @@ class LargeMemory {
   };
   enum class SmallPages { kMade, kLeft };
 
+  void look_at_small_pages();
   static Result<std::shared_ptr<Mapping>> map(size_t bytes);
   Result<std::shared_ptr<Mapping>> make_mapping(size_t bytes) const;
   Result<Piece> make_piece(size_t bytes, size_t alignment, SmallPages small, ThreadTeam& team);
@@ -69,6 +71,7 @@ class LargeMemory {
 
   std::vector<unsigned> nodes_;
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
+  bool has_looked_ = false;
   PageSizeChoice page_size_;
   PageFiller filler_;
   PageMover mover_;

@@ -192,6 +192,33 @@ TEST(LargeMemory, AllThatIsFilledIsMovedIntoHugePages) {
   EXPECT_GE(moved(true), kPieces * kPiece);
 }
 
+// However slow huge ones are; also what is written bit by bit, if it is not much.
+TEST(LargeMemory, BeginsInHugePagesWhereSmallOnesAreSlowToRead) {
+  constexpr size_t kHuge = size_t{2} << 20, kLittle = size_t{6} << 20, kMuch = size_t{80} << 20;
+  ThreadTeam team(2);
+  LargeMemory memory;
+  const auto probe = memory.alloc(kHuge, team);  // whatever this machine's are like, it knows now
+  ASSERT_TRUE(probe.ok());
+  if (!test::can_make_huge(probe->get())) GTEST_SKIP() << "this system makes no huge pages of 2 MiB";
+  for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
+  const auto huge_of_one_byte = [&](size_t bytes) {
+    const auto piece = memory.alloc_unwritten(bytes);
+    EXPECT_TRUE(piece.ok());
+    *static_cast<volatile char*>(piece->get()) = 1;
+    return test::huge_bytes(piece->get(), bytes);
+  };
+  for (const bool is_slow : {false, true}) {
+    memory.page_size().count_first_reading(std::chrono::nanoseconds(is_slow ? 3500 : 100));
+    auto filling = memory.alloc_to_fill(kMuch, team);
+    ASSERT_TRUE(filling.ok());
+    fill(*filling, kMuch, 1, team);
+    const auto filled = filling->finish();
+    EXPECT_EQ(test::huge_bytes(filled.get(), kMuch), is_slow ? kMuch : 0);
+    EXPECT_EQ(huge_of_one_byte(kLittle), is_slow ? kHuge : 0);
+    EXPECT_EQ(huge_of_one_byte(kMuch), 0u);
+  }
+}
+
 TEST(LargeMemory, IsWholeAfterAFillingThatWasGivenUp) {
   ThreadTeam team(2);
   LargeMemory memory;

@@ -50,5 +50,14 @@ TEST(PageSizeChoice, HugePagesAreTakenWhereSmallOnesAreNotFasterEither) {
   EXPECT_FALSE(choice.huge_are_wanted()) << "most small ones are fast";
 }
 
+TEST(PageSizeChoice, HugePagesAreTakenWhereSmallOnesAreSlowToRead) {
+  PageSizeChoice choice;
+  for (int i = 0; i < 2; ++i) choice.count(true, kSlow);
+  choice.count_first_reading(100ns);
+  EXPECT_FALSE(choice.huge_are_wanted());
+  choice.count_first_reading(3500ns);
+  EXPECT_TRUE(choice.huge_are_wanted());
+}
+
 }  // namespace
 }  // namespace inferno

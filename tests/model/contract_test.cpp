@@ -235,10 +235,11 @@ TEST(LongContract, NorDoThirtyTwoThousandPositions) {
 TEST(LongContract, MemoryThatIsMovedChangesNoBit) {
   const auto bytes = test::TinyModel({.n_heads = 8, .n_kv_heads = 8, .head_dim = 256}).bytes();
   constexpr int64_t kPositions = 500;
+  constexpr int64_t kCapacity = 2500;  // 80 MB: less may be in huge pages from the start (LargeMemory)
   const std::vector<int32_t> ids = test::random_ids(kPositions, 300, 6);
   const auto loaded = test::load_bytes(bytes, "parallel");
   const auto cache =
-      *kv::BasicKvCache::create(loaded.model->backend(), loaded.model->kv_config(DType::kF32, 1, kPositions));
+      *kv::BasicKvCache::create(loaded.model->backend(), loaded.model->kv_config(DType::kF32, 1, kCapacity));
   const auto logits_of = [&](size_t begin, size_t end) {
     model::Batch batch;
     batch.append(*cache, 0, std::span(ids).subspan(begin, end - begin), static_cast<int64_t>(begin),
