@@ -180,6 +180,7 @@ bool is_repack_file(const std::string& path) {
 Result<RepackFile> RepackFile::open(const std::string& path, const RepackKey& key) {
   RepackFile result;
   TRY_ASSIGN(result.mapping_, MappedFile::open(path));
+  result.mapping_->want_huge_pages();
   const std::span<const std::byte> file = result.mapping_->bytes();
   Header header;
   std::span<const std::byte> directory;

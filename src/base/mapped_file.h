@@ -39,6 +39,9 @@ class MappedFile {
   // A part of bytes() that will be read soon, all of it: its pages become ready in few steps, not one by one
   // as they are touched.
   void prepare(std::span<const std::byte> part) const;
+  // Before any of bytes() is read, where all will be: what comes from the disk comes in huge pages, if the
+  // system keeps files in such.
+  void want_huge_pages() const;
   // Whether it was kept open.
   bool can_copy() const { return file_ >= 0; }
   // Copies a part of bytes() to `to` by way of the file, which was kept open, so that no page of it is

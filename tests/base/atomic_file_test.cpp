@@ -39,6 +39,27 @@ TEST(AtomicFile, WritesAllThatWasAppended) {
   EXPECT_EQ(n_files(dir), 1u);
 }
 
+// It is written in pieces of 2 MiB.
+TEST(AtomicFile, WritesAllWhateverTheSizesOfWhatIsAppended) {
+  constexpr size_t kPiece = size_t{2} << 20;
+  const auto path = test::scratch_dir("atomic") / "file";
+  const std::vector<size_t> sizes = {1, kPiece - 1,  kPiece, 0,         3 * kPiece + 5,
+                                     7, kPiece - 12, 4095,   2 * kPiece};
+  std::string all;
+  ASSERT_TRUE(write_file_atomically(path.string(), [&](const AppendFn& append) -> Status {
+    for (const size_t size : sizes) {
+      std::string part(size, '\0');
+      for (size_t i = 0; i < size; ++i) part[i] = static_cast<char>((all.size() + i) * 31 / 7);
+      TRY(append(std::as_bytes(std::span(part))));
+      all += part;
+    }
+    return {};
+  }));
+  std::ifstream file(path, std::ios::binary);
+  const std::string found{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(found == all) << found.size() << " bytes of " << all.size();
+}
+
 TEST(AtomicFile, IsCheckedBeforeItTakesItsPlace) {
   const auto dir = test::scratch_dir("atomic");
   const std::string path = (dir / "out").string();
