@@ -57,6 +57,7 @@ Status Vocabulary::load_tokens(const gguf::File& file) {
     return invalid_key(file, kTokensKey, "expected 1 to 2147483647 tokens, found {}", tokens.size());
   }
   begins_.reserve(tokens.size() + 1);
+  arena_.reserve(tokens.n_bytes());
   for (const std::string_view token : tokens) {
     if (valid_utf8_length(token) != token.size()) {
       return invalid_element(file, kTokensKey, begins_.size(), "\"{}\" is not valid UTF-8", escaped(token));
