@@ -32,6 +32,14 @@ kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
   return {all, part.seq, part.kv_head, part.row_begin, part.row_end};
 }
 
+// Which head stands at a place, where each thread takes every n_threads-th: heads that are neighbours, if as
+// many for each. What a processor reads ahead of a head's queries, and of where its outputs go, is the next
+// head's: its own then, and not what the other writes.
+int64_t head_at(int64_t place, int64_t n_heads, int64_t n_threads) {
+  if (n_heads % n_threads != 0) return place;
+  return place % n_threads * (n_heads / n_threads) + place / n_threads;
+}
+
 }  // namespace
 
 void CpuAttention::run(const AttentionArgs& a) {
@@ -145,7 +153,8 @@ void CpuAttention::list_parts(const AttentionArgs& a) {
       const int64_t first = first_position + begin / heads_per_kv_head;
       const int64_t last = first_position + (end - 1) / heads_per_kv_head;
       const int64_t oldest = a.window == 0 ? 0 : std::max<int64_t>(0, first - a.window + 1);
-      for (int64_t h = 0; h < a.kv.n_kv_heads; ++h) {
+      for (int64_t i = 0; i < a.kv.n_kv_heads; ++i) {
+        const int64_t h = is_decoding_ ? i : head_at(i, a.kv.n_kv_heads, team_.n_threads());
         parts_.push_back({s, h, begin, end, oldest / kAttentionChunk, last / kAttentionChunk + 1, 0, 0, 0});
       }
     }
