@@ -44,8 +44,8 @@ Error missing_folder(const std::string& path) {
 }
 
 // A system that keeps files in memory in huge pages takes one for each piece of its size that is written at
-// once, and maps it as one later: a repack cache is ready sooner then, and read as fast as memory in huge
-// pages.
+// once, and maps it as one later: whoever maps the file waits less, and reads it as fast as huge pages of
+// memory.
 constexpr size_t kPieceBytes = size_t{2} << 20;
 
 // The file that takes the bytes until they are all there; removed unless it was renamed.

@@ -192,7 +192,7 @@ void LargeMemory::make_pages(const std::shared_ptr<Mapping>& mapping, size_t fir
 }
 
 void LargeMemory::look_at_small_pages() {
-  if (std::exchange(has_looked_, true)) return;
+  if (page_size_.knows_first_reading()) return;
   page_size_.count_first_reading(time_first_reading());
 }
 

@@ -1,7 +1,8 @@
 // LargeMemory: memory for what is large and lives long, as weights do: in huge pages (2 MiB), since the
 // processor then reads memory faster (fewer translations, prefetching across them), and the pages are there
-// at once instead of one by one. Where the system is slow to find huge pages and small ones come sooner,
-// memory begins in small ones and is moved later (page_mover.h), unless it is interleaved over NUMA nodes.
+// at once instead of one by one. Where the system is slow to find huge pages and small ones come sooner, and
+// are read without waiting, memory begins in small ones and is moved later (page_mover.h), unless it is
+// interleaved over NUMA nodes.
 #pragma once
 
 #include <chrono>
@@ -71,7 +72,6 @@ class LargeMemory {
 
   std::vector<unsigned> nodes_;
   std::shared_ptr<Mapping> mapping_;  // of small pieces; a large one has its own
-  bool has_looked_ = false;
   PageSizeChoice page_size_;
   PageFiller filler_;
   PageMover mover_;

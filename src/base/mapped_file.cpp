@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -43,31 +42,6 @@ Error open_error(const std::string& path, int error_number) {
   if (error_number == ENXIO && ::stat(path.c_str(), &info) == 0)
     return not_a_regular_file(path, info.st_mode);
   return make_error(ErrorCode::kIo, "{}: cannot open it: {}", name, reason(error_number));
-}
-
-// From a huge page's border on, so that what the system keeps in huge pages (it may, of files that were
-// written in pieces of that size) is mapped as such. MAP_FAILED and errno as of mmap().
-void* map(int fd, size_t size) {
-  constexpr size_t kHugePage = size_t{2} << 20;
-  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-  const size_t pages_bytes = (size + page - 1) / page * page;
-  const size_t room_bytes = pages_bytes + kHugePage;
-  void* const room = size < kHugePage ? MAP_FAILED
-                                      : ::mmap(nullptr, room_bytes, PROT_NONE,
-                                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (room == MAP_FAILED) return ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const size_t before = kHugePage - reinterpret_cast<uintptr_t>(room) % kHugePage;
-  auto* const begin = static_cast<std::byte*>(room) + before;
-  void* const data = ::mmap(begin, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, 0);
-  if (data == MAP_FAILED) {
-    const int error = errno;
-    ::munmap(room, room_bytes);
-    errno = error;
-    return data;
-  }
-  ::munmap(room, before);
-  if (before < kHugePage) ::munmap(begin + pages_bytes, kHugePage - before);
-  return data;
 }
 
 // What is mapped, as name_at() finds it: written and read without a lock.
@@ -125,7 +99,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
   mapped->modified_ns_ = int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
   if (info.st_size == 0) return std::shared_ptr<const MappedFile>(std::move(mapped));
   const auto size = static_cast<size_t>(info.st_size);
-  void* data = map(file.fd, size);
+  void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) {
     return make_error(ErrorCode::kIo, "{}: cannot map its {} into memory: {}", escaped(path, path.size()),
                       human_bytes(size), reason(errno));

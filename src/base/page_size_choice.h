@@ -14,10 +14,11 @@ class PageSizeChoice {
  public:
   bool huge_are_wanted() const {
     const int slow = slow_small_;
-    return small_are_slow_to_read_ || huge_slowness_ < kSlowHuge ||
+    return small_are_slow_to_read() || huge_slowness_ < kSlowHuge ||
            (slow >= kSlowSmall && 2 * slow >= small_);
   }
-  bool small_are_slow_to_read() const { return small_are_slow_to_read_; }
+  bool small_are_slow_to_read() const { return first_reading_ == FirstReading::kSlow; }
+  bool knows_first_reading() const { return first_reading_ != FirstReading::kUnknown; }
 
   // How long a huge page took, or all the small ones in the room of one.
   void count(bool is_huge, std::chrono::nanoseconds time) {
@@ -32,10 +33,12 @@ class PageSizeChoice {
 
   // How long whoever reads a small page for the first time waits for it, though it was made before.
   void count_first_reading(std::chrono::nanoseconds time) {
-    small_are_slow_to_read_ = time > kSlowFirstReading;
+    first_reading_ = time > kSlowFirstReading ? FirstReading::kSlow : FirstReading::kFast;
   }
 
  private:
+  enum class FirstReading { kUnknown, kFast, kSlow };
+
   // A huge page is cleared in 0.1 to 0.3 ms, and so are as many small ones. It takes several where memory is
   // in fragments and the system first moves others about, and where a virtual machine's host has to find the
   // memory, whatever its pages.
@@ -51,7 +54,7 @@ class PageSizeChoice {
 
   std::atomic<int> huge_slowness_ = 0;  // two for each slow one, one less for each other
   std::atomic<int> slow_small_ = 0, small_ = 0;
-  std::atomic<bool> small_are_slow_to_read_ = false;
+  std::atomic<FirstReading> first_reading_ = FirstReading::kUnknown;
 };
 
 }  // namespace inferno

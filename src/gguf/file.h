@@ -67,7 +67,7 @@ class StringRange {
   Iterator begin() const { return {value_.payload.data(), value_.count}; }
   Iterator end() const { return {nullptr, 0}; }
   uint64_t size() const { return value_.count; }
-  // Of all strings together; each stands in the file behind its length.
+  // Of all strings together (of a Value that holds strings); each stands in the file behind its length.
   uint64_t n_bytes() const { return value_.payload.size() - value_.count * sizeof(uint64_t); }
 
  private:

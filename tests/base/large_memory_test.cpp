@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 #include <linux/mempolicy.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <vector>
@@ -124,6 +126,12 @@ bool is_filled(const void* data, size_t bytes, unsigned char seed) {
   return true;
 }
 
+// Small pages are taken from now on, whatever this machine's are like.
+void make_huge_pages_slow(LargeMemory& memory) {
+  memory.page_size().count_first_reading(std::chrono::nanoseconds(100));
+  for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
+}
+
 TEST(LargeMemory, HoldsWhatItIsFilledWithInPagesOfAnySize) {
   ThreadTeam team(3);
   for (const bool huge_are_slow : {false, true}) {
@@ -148,8 +156,7 @@ TEST(LargeMemory, HoldsWhatItIsFilledWithInPagesOfAnySize) {
       auto* zeros = static_cast<unsigned char*>(other->get());
       EXPECT_TRUE(std::all_of(zeros, zeros + 100'000, [](unsigned char c) { return c == 0; }));
       std::memset(zeros, 0xee, 100'000);
-      for (int i = 0; i < (huge_are_slow ? 2 : 0); ++i)
-        memory.page_size().count(true, std::chrono::milliseconds(10));
+      if (huge_are_slow) make_huge_pages_slow(memory);
     }
     for (size_t i = 0; i < pieces.size(); ++i)
       EXPECT_TRUE(is_filled(pieces[i].data.get(), pieces[i].bytes, static_cast<unsigned char>(i))) << i;
@@ -165,7 +172,7 @@ TEST(LargeMemory, AllThatIsFilledIsMovedIntoHugePages) {
   const auto moved = [](bool some_are_empty) {
     ThreadTeam team(2);
     LargeMemory memory;
-    for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
+    make_huge_pages_slow(memory);
     if (some_are_empty) {
       EXPECT_TRUE(memory.alloc_to_fill(kPiece, team));
     }
@@ -192,28 +199,46 @@ TEST(LargeMemory, AllThatIsFilledIsMovedIntoHugePages) {
   EXPECT_GE(moved(true), kPieces * kPiece);
 }
 
+// Bytes in huge pages of memory of so many, asked for or not, whose first byte, or all, was written.
+size_t huge_bytes_of_plain_memory(size_t bytes, bool is_asked_for, bool is_all_written) {
+  constexpr size_t kHuge = size_t{2} << 20;
+  void* const room =
+      ::mmap(nullptr, bytes + kHuge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return 0;
+  auto* const at = static_cast<char*>(room) + (kHuge - reinterpret_cast<uintptr_t>(room) % kHuge) % kHuge;
+  if (is_asked_for) ::madvise(at, bytes, MADV_HUGEPAGE);
+  std::memset(at, 1, is_all_written ? bytes : 1);
+  const size_t huge = test::huge_bytes(at, bytes);
+  ::munmap(room, bytes + kHuge);
+  return huge;
+}
+
 // However slow huge ones are; also what is written bit by bit, if it is not much.
 TEST(LargeMemory, BeginsInHugePagesWhereSmallOnesAreSlowToRead) {
   constexpr size_t kHuge = size_t{2} << 20, kLittle = size_t{6} << 20, kMuch = size_t{80} << 20;
+  constexpr size_t kFilled = size_t{16} << 20;
+  if (huge_bytes_of_plain_memory(kFilled, true, true) < kFilled)
+    GTEST_SKIP() << "this system has no huge pages of 2 MiB to give, or not so many";
+  if (huge_bytes_of_plain_memory(kLittle, false, false) != 0)
+    GTEST_SKIP() << "this system gives huge pages to whoever has not asked for them";
   ThreadTeam team(2);
-  LargeMemory memory;
-  const auto probe = memory.alloc(kHuge, team);  // whatever this machine's are like, it knows now
-  ASSERT_TRUE(probe.ok());
-  if (!test::can_make_huge(probe->get())) GTEST_SKIP() << "this system makes no huge pages of 2 MiB";
-  for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
-  const auto huge_of_one_byte = [&](size_t bytes) {
-    const auto piece = memory.alloc_unwritten(bytes);
-    EXPECT_TRUE(piece.ok());
-    *static_cast<volatile char*>(piece->get()) = 1;
-    return test::huge_bytes(piece->get(), bytes);
-  };
   for (const bool is_slow : {false, true}) {
-    memory.page_size().count_first_reading(std::chrono::nanoseconds(is_slow ? 3500 : 100));
-    auto filling = memory.alloc_to_fill(kMuch, team);
+    LargeMemory memory;
+    make_huge_pages_slow(memory);
+    if (is_slow) memory.page_size().count_first_reading(std::chrono::nanoseconds(3500));
+    auto filling = memory.alloc_to_fill(kFilled, team);
     ASSERT_TRUE(filling.ok());
-    fill(*filling, kMuch, 1, team);
+    fill(*filling, kFilled, 1, team);
     const auto filled = filling->finish();
-    EXPECT_EQ(test::huge_bytes(filled.get(), kMuch), is_slow ? kMuch : 0);
+    if (is_slow || PageFiller().is_possible()) {
+      EXPECT_EQ(test::huge_bytes(filled.get(), kFilled), is_slow ? kFilled : 0);
+    }
+    const auto huge_of_one_byte = [&](size_t bytes) {
+      const auto piece = memory.alloc_unwritten(bytes);
+      EXPECT_TRUE(piece.ok());
+      *static_cast<volatile char*>(piece->get()) = 1;
+      return test::huge_bytes(piece->get(), bytes);
+    };
     EXPECT_EQ(huge_of_one_byte(kLittle), is_slow ? kHuge : 0);
     EXPECT_EQ(huge_of_one_byte(kMuch), 0u);
   }
@@ -222,7 +247,7 @@ TEST(LargeMemory, BeginsInHugePagesWhereSmallOnesAreSlowToRead) {
 TEST(LargeMemory, IsWholeAfterAFillingThatWasGivenUp) {
   ThreadTeam team(2);
   LargeMemory memory;
-  for (int i = 0; i < 2; ++i) memory.page_size().count(true, std::chrono::milliseconds(10));
+  make_huge_pages_slow(memory);
   constexpr size_t kBytes = size_t{3} << 20;
   {
     const auto filling = memory.alloc_to_fill(kBytes, team);

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,30 +38,6 @@ TEST(MappedFile, GivesTheBytesOfTheFile) {
   EXPECT_EQ(std::memcmp((*file)->bytes().data(), "seven b", 7), 0);
 }
 
-TEST(MappedFile, BeginsAtAHugePagesBorderWhereItHasOnesSize) {
-  constexpr size_t kHugePage = size_t{2} << 20;
-  const auto path = test::scratch_dir("mapped") / "file.bin";
-  for (const size_t size : {kHugePage, kHugePage + 1, 3 * kHugePage + 4097}) {
-    std::string text(size, 'x');
-    text.back() = 'y';
-    std::ofstream(path, std::ios::binary) << text;
-    // Several at once: none takes away what lies beside another.
-    std::vector<std::shared_ptr<const MappedFile>> files;
-    for (int i = 0; i < 8; ++i) {
-      files.push_back(MappedFile::open(path.string()).value());
-      if (i % 2 == 1) files[files.size() - 2].reset();
-    }
-    for (const auto& file : files) {
-      if (file == nullptr) continue;
-      file->want_huge_pages();
-      ASSERT_EQ(file->bytes().size(), size);
-      EXPECT_EQ(reinterpret_cast<uintptr_t>(file->bytes().data()) % kHugePage, 0u);
-      EXPECT_EQ(std::memcmp(file->bytes().data(), text.data(), size), 0);
-      EXPECT_NE(MappedFile::name_at(file->bytes().data() + size - 1), nullptr);
-    }
-  }
-}
-
 TEST(MappedFile, TellsWhenTheFileWasChanged) {
   const auto path = test::scratch_dir("mapped") / "file.bin";
   std::ofstream(path) << "x";
@@ -80,6 +55,7 @@ TEST(MappedFile, PreparedAndReleasedPartsAreTheFilesBytes) {
   const auto file = MappedFile::open(path.string());
   ASSERT_TRUE(file);
   const auto bytes = (*file)->bytes();
+  (*file)->want_huge_pages();
   for (const auto part : {bytes, bytes.subspan(5000, 1), bytes.subspan(49'999), bytes.first(0)}) {
     (*file)->prepare(part);
     (*file)->release(part);
