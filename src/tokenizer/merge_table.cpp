@@ -89,7 +89,7 @@ void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> m
 }  // namespace
 
 MergeTable::MergeTable(size_t n_merges)
-    : slots_(std::bit_ceil(n_merges + n_merges / 3 + 1), Slot{kNoPair, {}}) {}
+    : slots_(std::bit_ceil(n_merges + n_merges / 2 + 1), Slot{kNoPair, {}}) {}
 
 Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vocabulary) {
   TRY_ASSIGN(const gguf::StringRange merges, file.meta_strings(kMergesKey));

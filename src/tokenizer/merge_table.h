@@ -37,7 +37,7 @@ class MergeTable {
   bool insert(int32_t left, int32_t right, Merge merge);
   size_t first_slot(uint64_t pair) const;
 
-  std::vector<Slot> slots_;  // open addressing; a power of two, at most three quarters full
+  std::vector<Slot> slots_;  // open addressing; a power of two, at most two thirds full
 };
 
 }  // namespace inferno::tokenizer
