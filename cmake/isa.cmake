@@ -3,18 +3,19 @@
 # Compiles <calling folder>/cpu/<name>/*.cpp with FLAGS and those of the ISA that it EXTENDS into the library
 # inferno_kernels, and enters the ISA into the list of kernels/cpu/kernels.h. NEEDS names what a CPU must have besides
 # (base/cpu_features.h). Worse ISAs come first. Where CMAKE_SYSTEM_PROCESSOR does not match ARCH or the compiler lacks a
-# flag, the ISA is entered without a table, so that it is known by name; so it is in a build with sanitizers where this
-# machine could not run it, since instrumented loops take minutes to compile.
+# flag, the ISA is entered without a table, so that it is known by name. Instrumented loops take minutes to compile, so that
+# a build with sanitizers instruments the ISAs that this machine can run: of the others it has no table, or, where it is the
+# second compiler's (INFERNO_FUZZ), tables as they are without sanitizers.
 include(CheckCXXCompilerFlag)
 
-# Linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every address;
-# what is read or written there ASan sees. Parsers do not lead to kernels.
+# Both linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every
+# address; what is read or written there ASan sees. Nor do tests wait for them.
 add_library(inferno_less_sanitized INTERFACE)
-if(INFERNO_FUZZ)
-  target_compile_options(inferno_less_sanitized INTERFACE -fno-sanitize=all)
-elseif(INFERNO_SANITIZE MATCHES "undefined")
+if(INFERNO_SANITIZE MATCHES "undefined")
   target_compile_options(inferno_less_sanitized INTERFACE -fno-sanitize=null,pointer-overflow,object-size)
 endif()
+add_library(inferno_unsanitized INTERFACE)
+target_compile_options(inferno_unsanitized INTERFACE -fno-sanitize=all)
 
 function(add_isa name)
   cmake_parse_arguments(ISA "" "ARCH;EXTENDS" "NEEDS;FLAGS" ${ARGN})
@@ -34,20 +35,24 @@ function(add_isa name)
     check_cxx_compiler_flag("${flags}" ${has_flags})
     set(here ${${has_flags}})
   endif()
-  if(INFERNO_SANITIZE AND NOT INFERNO_FUZZ AND EXISTS /proc/cpuinfo)
+  set(sanitizers inferno_less_sanitized)
+  if(INFERNO_SANITIZE AND EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo flags REGEX "^(flags|Features)[\t ]*:" LIMIT_COUNT 1)
     foreach(feature ${ISA_NEEDS})
       if(NOT "${flags} " MATCHES "[: ]${feature} ")
-        set(here FALSE)
+        set(sanitizers inferno_unsanitized)
       endif()
     endforeach()
+  endif()
+  if(sanitizers STREQUAL "inferno_unsanitized" AND NOT INFERNO_FUZZ)
+    set(here FALSE)
   endif()
   set(table "nullptr")
   if(here)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/${name}/*.cpp)
     add_library(inferno_kernels_${name} OBJECT ${sources})
     target_include_directories(inferno_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
-    target_link_libraries(inferno_kernels_${name} PRIVATE inferno_options inferno_less_sanitized)
+    target_link_libraries(inferno_kernels_${name} PRIVATE inferno_options ${sanitizers})
     # Last, and so stronger than what the user of the build has set.
     target_compile_options(inferno_kernels_${name} PRIVATE ${ISA_FLAGS})
     # g++ 12 warns of what its own intrinsics leave undefined on purpose.
