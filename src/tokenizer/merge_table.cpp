@@ -88,15 +88,16 @@ void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> m
 
 }  // namespace
 
-MergeTable::MergeTable(size_t n_merges)
-    : slots_(std::bit_ceil(n_merges + n_merges / 2 + 1), Slot{kNoPair, {}}) {}
+MergeTable::MergeTable(size_t n_slots)
+    : memory_(std::make_unique<TableMemory>(n_slots * sizeof(Slot))),
+      slots_(n_slots, Slot{kNoPair, {}}, memory_.get()) {}
 
 Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vocabulary) {
   TRY_ASSIGN(const gguf::StringRange merges, file.meta_strings(kMergesKey));
   if (merges.size() > std::numeric_limits<uint32_t>::max()) {
     return invalid_key(file, kMergesKey, "expected at most 4294967295 merges, found {}", merges.size());
   }
-  MergeTable table(static_cast<size_t>(merges.size()));
+  MergeTable table(std::bit_ceil(static_cast<size_t>(merges.size() + merges.size() / 2 + 1)));
   std::array<SpelledMerge, kBatch> batch;
   size_t n = 0;
   size_t bytes = 0;

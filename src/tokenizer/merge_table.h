@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/result.h"
+#include "base/table_memory.h"
 #include "gguf/file.h"
 #include "tokenizer/bpe_merge.h"
 #include "tokenizer/vocabulary.h"
@@ -29,7 +31,7 @@ class MergeTable {
     uint64_t pair;
     Merge merge;
   };
-  explicit MergeTable(size_t n_merges);
+  explicit MergeTable(size_t n_slots);
   // As many as the vocabulary finds together, the first of which has this rank and comes after a merge with
   // this product; then it is the last one's.
   Status insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
@@ -37,7 +39,8 @@ class MergeTable {
   bool insert(int32_t left, int32_t right, Merge merge);
   size_t first_slot(uint64_t pair) const;
 
-  std::vector<Slot> slots_;  // open addressing; a power of two, at most two thirds full
+  std::unique_ptr<TableMemory> memory_;
+  std::pmr::vector<Slot> slots_;  // open addressing; a power of two, at most two thirds full
 };
 
 }  // namespace inferno::tokenizer

@@ -114,9 +114,9 @@ Status SentencePieceBpe::load_byte_tokens(const gguf::File& file) {
 void SentencePieceBpe::find_joints() {
   for (int32_t id = 0; id < vocabulary_->size(); ++id) {
     const std::string_view spelling = vocabulary_->spelling(id);
-    if (!find_mergeable(spelling)) continue;
-    for (size_t at = spelling.find(kSpace, 1); at != std::string_view::npos;
-         at = spelling.find(kSpace, at + 1)) {
+    size_t at = spelling.find(kSpace, 1);
+    if (at == std::string_view::npos || !find_mergeable(spelling)) continue;
+    for (; at != std::string_view::npos; at = spelling.find(kSpace, at + 1)) {
       joins_space_[static_cast<uint8_t>(spelling[at - 1])] = true;
     }
   }

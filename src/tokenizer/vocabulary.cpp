@@ -23,6 +23,17 @@ bool is_matched_in_text(TokenType type) {
   return type == TokenType::kControl || type == TokenType::kUserDefined || type == TokenType::kUnknown;
 }
 
+size_t n_slots(size_t n_tokens) {
+  return std::bit_ceil(n_tokens * 2);
+}
+
+// arena_, begins_, types_ and slots_ with what lies between them.
+size_t bytes_of_tables(const gguf::StringRange& tokens) {
+  const size_t n = tokens.size();
+  return tokens.n_bytes() + (n + 1) * sizeof(size_t) + n * sizeof(TokenType) + n_slots(n) * sizeof(int32_t) +
+         64;
+}
+
 }  // namespace
 
 Status check_array(const gguf::File& file, std::string_view key, gguf::ValueType element_type,
@@ -43,21 +54,29 @@ Status check_array(const gguf::File& file, std::string_view key, gguf::ValueType
 }
 
 Result<Vocabulary> Vocabulary::load(const gguf::File& file) {
-  Vocabulary vocabulary;
-  TRY(vocabulary.load_tokens(file));
+  TRY_ASSIGN(const gguf::StringRange tokens, file.meta_strings(kTokensKey));
+  if (tokens.size() == 0 || tokens.size() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+    return invalid_key(file, kTokensKey, "expected 1 to 2147483647 tokens, found {}", tokens.size());
+  }
+  Vocabulary vocabulary(tokens);
+  TRY(vocabulary.load_tokens(file, tokens));
   TRY(vocabulary.load_types(file));
   TRY(vocabulary.check_lengths(file));
   vocabulary.build_index();
   return vocabulary;
 }
 
-Status Vocabulary::load_tokens(const gguf::File& file) {
-  TRY_ASSIGN(const gguf::StringRange tokens, file.meta_strings(kTokensKey));
-  if (tokens.size() == 0 || tokens.size() > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
-    return invalid_key(file, kTokensKey, "expected 1 to 2147483647 tokens, found {}", tokens.size());
-  }
+Vocabulary::Vocabulary(const gguf::StringRange& tokens)
+    : memory_(std::make_unique<TableMemory>(bytes_of_tables(tokens))),
+      arena_(memory_.get()),
+      begins_(memory_.get()),
+      types_(memory_.get()),
+      slots_(memory_.get()) {
   begins_.reserve(tokens.size() + 1);
   arena_.reserve(tokens.n_bytes());
+}
+
+Status Vocabulary::load_tokens(const gguf::File& file, const gguf::StringRange& tokens) {
   for (const std::string_view token : tokens) {
     if (valid_utf8_length(token) != token.size()) {
       return invalid_element(file, kTokensKey, begins_.size(), "\"{}\" is not valid UTF-8", escaped(token));
@@ -96,7 +115,7 @@ Status Vocabulary::check_lengths(const gguf::File& file) const {
 }
 
 void Vocabulary::build_index() {
-  slots_.assign(std::bit_ceil(types_.size() * 2), -1);
+  slots_.assign(n_slots(types_.size()), -1);
   const size_t mask = slots_.size() - 1;
   std::array<size_t, kFoundTogether> first;
   for (int32_t begin = 0; begin < size(); begin += static_cast<int32_t>(kFoundTogether)) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/table_memory.h"
 #include "base/text.h"
 #include "gguf/file.h"
 
@@ -48,7 +50,8 @@ class Vocabulary {
   void find_together(std::span<const std::string_view> spellings, std::span<int32_t> ids) const;
 
  private:
-  Status load_tokens(const gguf::File& file);
+  explicit Vocabulary(const gguf::StringRange& tokens);
+  Status load_tokens(const gguf::File& file, const gguf::StringRange& tokens);
   Status load_types(const gguf::File& file);
   Status check_lengths(const gguf::File& file) const;
   void build_index();
@@ -57,10 +60,11 @@ class Vocabulary {
   int32_t find_from(size_t slot, std::string_view spelling) const;
 
   // One arena and one open-addressing table: a quarter of a million tokens load in tens of milliseconds.
-  std::string arena_;
-  std::vector<size_t> begins_;  // of each token in arena_, and the end
-  std::vector<TokenType> types_;
-  std::vector<int32_t> slots_;  // id or -1; a power of two
+  std::unique_ptr<TableMemory> memory_;  // of them all
+  std::pmr::string arena_;
+  std::pmr::vector<size_t> begins_;  // of each token in arena_, and the end
+  std::pmr::vector<TokenType> types_;
+  std::pmr::vector<int32_t> slots_;  // id or -1; a power of two
   bool has_duplicates_ = false;
 };
 
