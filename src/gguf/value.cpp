@@ -89,6 +89,27 @@ Result<T> scalar(const File& file, std::string_view key, const Value& value) {
                   fmt::format("{} {}", type_text(value), element_text(value.type, at)));
 }
 
+// take(i, element) for each element of an array (or for a scalar, which is one).
+template <class T, class Take>
+Status each_element(const File& file, std::string_view key, const Value& value, Take&& take) {
+  if (value.element_type == ValueType::kString) {
+    return mismatch(file, key, value.offset, fmt::format("an array of {}", expected_type<T>()),
+                    type_text(value));
+  }
+  const uint64_t stride = element_bytes(value.element_type);
+  for (uint64_t i = 0; i < value.count; ++i) {
+    const std::byte* at = value.payload.data() + i * stride;
+    T element{};
+    if (!visit_element(value.element_type, at, [&](auto found) { return convert(found, element); })) {
+      return mismatch(file, key, value.offset + i * stride, expected_type<T>(),
+                      fmt::format("{} {} as element {}", name(value.element_type),
+                                  element_text(value.element_type, at), i));
+    }
+    take(i, element);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name(ValueType type) {
@@ -158,24 +179,21 @@ template <class T>
 Result<std::vector<T>> File::meta_array(std::string_view key) const {
   const Value* value = find(key);
   if (value == nullptr) return missing(*this, key);
-  if (value->element_type == ValueType::kString) {
-    return mismatch(*this, key, value->offset, fmt::format("an array of {}", expected_type<T>()),
+  std::vector<T> result;
+  if (value->element_type != ValueType::kString) result.reserve(value->count);
+  TRY(each_element<T>(*this, key, *value, [&](uint64_t, T element) { result.push_back(element); }));
+  return result;
+}
+
+template <class T>
+Status File::meta_array_to(std::string_view key, std::span<T> to) const {
+  const Value* value = find(key);
+  if (value == nullptr) return missing(*this, key);
+  if (value->count != to.size()) {
+    return mismatch(*this, key, value->offset, fmt::format("an array of {} elements", to.size()),
                     type_text(*value));
   }
-  std::vector<T> result;
-  result.reserve(value->count);
-  const uint64_t stride = element_bytes(value->element_type);
-  for (uint64_t i = 0; i < value->count; ++i) {
-    const std::byte* at = value->payload.data() + i * stride;
-    T element{};
-    if (!visit_element(value->element_type, at, [&](auto found) { return convert(found, element); })) {
-      return mismatch(*this, key, value->offset + i * stride, expected_type<T>(),
-                      fmt::format("{} {} as element {}", name(value->element_type),
-                                  element_text(value->element_type, at), i));
-    }
-    result.push_back(element);
-  }
-  return result;
+  return each_element<T>(*this, key, *value, [&](uint64_t i, T element) { to[i] = element; });
 }
 
 Result<StringRange> File::meta_strings(std::string_view key) const {
@@ -211,5 +229,7 @@ INSTANTIATE_ARRAY(int32_t);
 INSTANTIATE_ARRAY(uint32_t);
 INSTANTIATE_ARRAY(uint64_t);
 #undef INSTANTIATE_ARRAY
+template Status File::meta_array_to<float>(std::string_view key, std::span<float> to) const;
+template Status File::meta_array_to<int32_t>(std::string_view key, std::span<int32_t> to) const;
 
 }  // namespace inferno::gguf

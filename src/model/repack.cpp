@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -24,12 +25,15 @@ uint64_t hash_of(const std::vector<uint64_t>& numbers) {
   return content_hash(std::as_bytes(std::span(numbers)));
 }
 
-// A piece from the middle: the ends are where padding and special rows lie.
-uint64_t sample_of(const Tensor& tensor) {
-  constexpr size_t kSampleBytes = 4096;
-  const std::span bytes(tensor.as<const std::byte>(), tensor.bytes());
-  const size_t n = std::min(kSampleBytes, bytes.size());
-  return content_hash(bytes.subspan((bytes.size() - n) / 2, n));
+// A piece from the middle: the ends are where padding and special rows lie. It is copied, since to map the
+// pages around each piece takes a start longer than to read them.
+Result<uint64_t> sample_of(const gguf::File& file, const gguf::TensorInfo& info) {
+  std::array<std::byte, 4096> piece;
+  const size_t bytes = info.tensor.bytes();
+  const size_t n = std::min(piece.size(), bytes);
+  const std::span sample = std::span(piece).first(n);
+  TRY(file.copy(info, (bytes - n) / 2, sample));
+  return content_hash(sample);
 }
 
 // Letters, digits, "-" and "_" alone.
@@ -86,7 +90,7 @@ std::string why_none(const gguf::File& file, const backend::Backend& backend) {
 
 }  // namespace
 
-backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& backend) {
+Result<backend::RepackKey> repack_key(const gguf::File& file, const backend::Backend& backend) {
   const auto& parts = file.mapped_files();
   std::vector<uint64_t> sizes, modified, header_bytes, headers, samples;
   for (const auto& part : parts) {
@@ -96,11 +100,12 @@ backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& ba
   }
   for (const gguf::TensorInfo& info : file.tensors()) {
     header_bytes[info.shard] = std::min(header_bytes[info.shard], info.file_offset);
-    samples.push_back(sample_of(info.tensor));
+    TRY_ASSIGN(samples.emplace_back(), sample_of(file, info));
   }
   for (size_t i = 0; i < parts.size(); ++i)
     headers.push_back(content_hash(parts[i]->bytes().first(header_bytes[i])));
-  return {backend.weight_layout(), hash_of(sizes), hash_of(modified), hash_of(headers), hash_of(samples)};
+  return backend::RepackKey{backend.weight_layout(), hash_of(sizes), hash_of(modified), hash_of(headers),
+                            hash_of(samples)};
 }
 
 std::string repack_cache_path(const std::string& folder, const gguf::File& file,
@@ -158,8 +163,13 @@ std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folde
     return nullptr;
   }
   const telemetry::ScopedCounter counter("model::OpenRepackCache");
+  Result<backend::RepackKey> key = repack_key(file, backend);
+  if (!key) {
+    warnings.push_back("no repack cache: " + key.error().message);
+    return nullptr;
+  }
   auto cache = std::make_unique<backend::RepackCache>(repack_cache_path(folder, file, backend),
-                                                      repack_key(file, backend), bytes);
+                                                      std::move(key).value(), bytes);
   if (!cache->rejection().empty())
     log::event(log::Level::kWarn, kModule, "repack cache is made anew", {{"because", cache->rejection()}});
   if (cache->was_damaged()) {
@@ -182,7 +192,8 @@ Status check_repack_cache(const std::string& folder, const gguf::File& file, con
   if (const std::string why = why_none(file, backend); !why.empty())
     return make_error(ErrorCode::kUnavailable, "no repack cache: {}", why);
   const std::string path = repack_cache_path(folder, file, backend);
-  TRY_ASSIGN(const auto cache, backend::RepackFile::open(path, repack_key(file, backend)));
+  TRY_ASSIGN(const backend::RepackKey key, repack_key(file, backend));
+  TRY_ASSIGN(const auto cache, backend::RepackFile::open(path, key));
   return cache.check(progress);
 }
 

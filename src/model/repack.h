@@ -18,8 +18,8 @@
 namespace inferno::model {
 
 // What the cache of a mapped file's weights must have been made of and for: sizes and times of its files,
-// their headers, 4 KiB of each tensor, and the backend's layout.
-backend::RepackKey repack_key(const gguf::File& file, const backend::Backend& backend);
+// their headers, 4 KiB of each tensor, and the backend's layout. kIo where these cannot be read.
+Result<backend::RepackKey> repack_key(const gguf::File& file, const backend::Backend& backend);
 
 // FOLDER/<name of the file>-<hash of its path>.<ISA>.repack: a model that is replaced takes its cache's
 // place.

@@ -72,9 +72,12 @@ Result<std::unique_ptr<const TextModel>> SentencePieceBpe::load(const gguf::File
 
 Status SentencePieceBpe::load_scores(const gguf::File& file) {
   TRY(check_array(file, kScoresKey, gguf::ValueType::kFloat32, static_cast<uint64_t>(vocabulary_->size())));
-  TRY_ASSIGN(const std::vector<float> scores, file.meta_array<float>(kScoresKey));
-  ranks_.reserve(scores.size());
-  for (const float score : scores) ranks_.push_back(rank_of(score));
+  const auto n = static_cast<size_t>(vocabulary_->size());
+  TableMemory memory(n * sizeof(float));
+  std::pmr::vector<float> scores(n, &memory);
+  TRY(file.meta_array_to<float>(kScoresKey, scores));
+  ranks_.resize(n);
+  std::ranges::transform(scores, ranks_.begin(), rank_of);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/table_memory.h"
 #include "gguf/file.h"
 #include "tokenizer/bpe_merge.h"
 #include "tokenizer/text_model.h"
@@ -31,7 +32,8 @@ class SentencePieceBpe : public TextModel {
   bool adds_space_prefix() const override { return add_space_prefix_; }
 
  private:
-  explicit SentencePieceBpe(const Vocabulary& vocabulary) : vocabulary_(&vocabulary) {}
+  explicit SentencePieceBpe(const Vocabulary& vocabulary)
+      : vocabulary_(&vocabulary), memory_(static_cast<size_t>(vocabulary.size()) * sizeof(uint32_t)) {}
   Status load_scores(const gguf::File& file);
   Status load_byte_tokens(const gguf::File& file);
   void find_joints();
@@ -41,8 +43,9 @@ class SentencePieceBpe : public TextModel {
 
   const Vocabulary* vocabulary_;
   bool add_space_prefix_ = true;
-  std::vector<uint32_t> ranks_;          // by id: the higher the score, the lower the rank
-  std::array<int32_t, 256> byte_ids_{};  // all -1 when the vocabulary has no byte tokens
+  TableMemory memory_;                          // of the ranks
+  std::pmr::vector<uint32_t> ranks_{&memory_};  // by id: the higher the score, the lower the rank
+  std::array<int32_t, 256> byte_ids_{};         // all -1 when the vocabulary has no byte tokens
   int32_t unknown_id_ = -1;
   // Whether some token has "▁" after a character whose last byte is this one. Where none has, no merge can
   // cross the beginning of a "▁", and the text can be cut there: many short words instead of one long one.

@@ -30,7 +30,7 @@ size_t n_slots(size_t n_tokens) {
 // arena_, begins_, types_ and slots_ with what lies between them.
 size_t bytes_of_tables(const gguf::StringRange& tokens) {
   const size_t n = tokens.size();
-  return tokens.n_bytes() + (n + 1) * sizeof(size_t) + n * sizeof(TokenType) + n_slots(n) * sizeof(int32_t) +
+  return tokens.n_bytes() + (n + 1) * sizeof(size_t) + n * sizeof(int32_t) + n_slots(n) * sizeof(int32_t) +
          64;
 }
 
@@ -90,14 +90,14 @@ Status Vocabulary::load_tokens(const gguf::File& file, const gguf::StringRange& 
 
 Status Vocabulary::load_types(const gguf::File& file) {
   TRY(check_array(file, kTypesKey, gguf::ValueType::kInt32, begins_.size() - 1));
-  TRY_ASSIGN(const std::vector<int32_t> types, file.meta_array<int32_t>(kTypesKey));
-  types_.reserve(types.size());
-  for (const int32_t type : types) {
-    if (type < static_cast<int32_t>(TokenType::kNormal) || type > static_cast<int32_t>(TokenType::kByte)) {
-      return invalid_element(file, kTypesKey, types_.size(), "is {}, expected a token type from 1 to 6",
-                             type);
-    }
-    types_.push_back(static_cast<TokenType>(type));
+  types_.resize(begins_.size() - 1);
+  TRY(file.meta_array_to<int32_t>(kTypesKey, types_));
+  const auto wrong = std::find_if(types_.begin(), types_.end(), [](int32_t type) {
+    return type < static_cast<int32_t>(TokenType::kNormal) || type > static_cast<int32_t>(TokenType::kByte);
+  });
+  if (wrong != types_.end()) {
+    return invalid_element(file, kTypesKey, static_cast<uint64_t>(wrong - types_.begin()),
+                           "is {}, expected a token type from 1 to 6", *wrong);
   }
   return {};
 }

@@ -37,7 +37,7 @@ class Vocabulary {
 
   int32_t size() const { return static_cast<int32_t>(types_.size()); }
   bool valid(int32_t id) const { return id >= 0 && id < size(); }
-  TokenType type(int32_t id) const { return types_[static_cast<size_t>(id)]; }
+  TokenType type(int32_t id) const { return static_cast<TokenType>(types_[static_cast<size_t>(id)]); }
   // The token as the file spells it ("Ġthe", "▁the", "<0x0A>").
   std::string_view spelling(int32_t id) const;
   // Whether several tokens have the same spelling.
@@ -63,7 +63,7 @@ class Vocabulary {
   std::unique_ptr<TableMemory> memory_;  // of them all
   std::pmr::string arena_;
   std::pmr::vector<size_t> begins_;  // of each token in arena_, and the end
-  std::pmr::vector<TokenType> types_;
+  std::pmr::vector<int32_t> types_;
   std::pmr::vector<int32_t> slots_;  // id or -1; a power of two
   bool has_duplicates_ = false;
 };

@@ -121,6 +121,13 @@ TEST_F(GgufValue, ArraysConvertEachElement) {
   EXPECT_EQ(*file_.meta_array<bool>("bools"), (std::vector<bool>{true, false}));
   EXPECT_EQ(*file_.meta_array<uint64_t>("u16"), (std::vector<uint64_t>{60000}));
   expect_refused_value(file_.meta_array<uint32_t>("ints"), {"fits u32", "i16 -2", "element 1"});
+  std::array<int32_t, 3> three = {};
+  ASSERT_TRUE(file_.meta_array_to<int32_t>("ints", three).ok());
+  EXPECT_EQ(three, (std::array<int32_t, 3>{1, -2, 3}));
+  expect_refused_value(file_.meta_array_to<int32_t>("ints", std::span(three).first(2)),
+                       {"an array of 2 elements", "array of 3 i16"});
+  expect_refused_value(file_.meta_array_to<int32_t>("strings", three), {"array of 3 string"});
+  expect_refused_value(file_.meta_array_to<int32_t>("no.ints", three), {"\"no.ints\" is missing"});
   expect_refused_value(file_.meta_array<float>("strings"), {"array of 3 string"});
   expect_refused_value(file_.meta_array<float>("ints"), {"f32 or f64"});
 }

@@ -1,6 +1,7 @@
 #include "backend/cpu/timed_choice.h"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <string>
 
@@ -18,17 +19,19 @@ double median(std::span<double> values) {
 }  // namespace
 
 void TimedChoice::took(std::chrono::nanoseconds time, uint64_t work) {
+  const int tries_each = plan_.tries / plan_.ways;
   if (is_on_trial()) {
+    ns_per_work_.resize(static_cast<size_t>(plan_.tries));
     // Of as many turns as there are ways, one is of each.
-    ns_per_work_[static_cast<size_t>(way_to_try())][static_cast<size_t>(turn_ / plan_.ways)] =
+    ns_per_work_[static_cast<size_t>(way_to_try() * tries_each + turn_ / plan_.ways)] =
         static_cast<double>(time.count()) / static_cast<double>(work);
   }
   ++turn_;
   if (turn_ == plan_.tries) {
-    const auto n = static_cast<size_t>(plan_.tries / plan_.ways);
+    const auto n = static_cast<size_t>(tries_each);
     std::array<double, kMostWays> medians = {};
     for (size_t i = 0; i < static_cast<size_t>(plan_.ways); ++i)
-      medians[i] = median(std::span(ns_per_work_[i]).first(n));
+      medians[i] = median(std::span(ns_per_work_).subspan(i * n, n));
     const auto end = medians.begin() + plan_.ways;
     way_ = static_cast<int>(std::min_element(medians.begin(), end) - medians.begin());
     std::string ratios;

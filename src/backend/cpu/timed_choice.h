@@ -2,9 +2,9 @@
 // on what is computed. All are timed on the work itself, and the fastest is kept until the next trial.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 namespace inferno::backend {
 
@@ -45,10 +45,12 @@ class TimedChoice {
   }
 
   Plan plan_;
-  int turn_ = 0;                                                                // since the trial's first
-  int pause_;                                                                   // turns after the trial
-  int way_ = 0;                                                                 // as the last trial says
-  std::array<std::array<double, kMostTries / 2>, kMostWays> ns_per_work_ = {};  // of each way's turns
+  int turn_ = 0;  // since the trial's first
+  int pause_;     // turns after the trial
+  int way_ = 0;   // as the last trial says
+  // The turns' of a trial, those of each way together. Made by the first: a backend has hundreds of choices,
+  // few of which a model comes to.
+  std::vector<double> ns_per_work_;
 };
 
 }  // namespace inferno::backend
