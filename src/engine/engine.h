@@ -16,7 +16,7 @@
 namespace inferno::engine {
 
 // Rows of a layer between two looks at `cancelled`: a longer prompt takes several steps. 256 is what was
-// fastest (docs/decisions/001): weights are unpacked, and loops entered, once for so many rows.
+// fastest (docs/decisions/004): weights are unpacked, and loops entered, once for so many rows.
 constexpr int64_t kPrefillChunk = 256;
 
 class Engine {

@@ -34,7 +34,7 @@ kernels::AttentionPart whole(const AttentionParams& all, const Part& part) {
 
 // Which head stands at a place, where each thread takes every n_threads-th: heads that are neighbours, if as
 // many for each. Faster where processors have caches of their own, presumably since what one of them reads
-// ahead at a head's end is not what the other writes (docs/decisions/001).
+// ahead at a head's end is not what the other writes (docs/decisions/010).
 int64_t head_at(int64_t place, int64_t n_heads, int64_t n_threads) {
   if (n_heads % n_threads != 0) return place;
   return place % n_threads * (n_heads / n_threads) + place / n_threads;

@@ -58,7 +58,7 @@ class CpuAttention {
   uint64_t largest_part_ = 0;
   bool is_decoding_ = false;  // a query of each sequence
   // How keys and values of few query rows are read: what is fastest is a matter of the processor
-  // (docs/decisions/001).
+  // (docs/decisions/010).
   struct Way {
     int fetched_streams;
     bool is_pipeline;  // CpuKernels::attention_pipeline

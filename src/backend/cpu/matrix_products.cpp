@@ -19,7 +19,7 @@ constexpr int64_t kUnitsAtOnce = 2;
 constexpr int64_t kTiledUnitRows = 32;
 // Bytes of a turn of few rows of activations that fetches nothing for the next one: many, since to take a
 // turn is an atomic operation, for which a thread waits until all that it reads is there
-// (docs/decisions/001). But others wait for a turn whose thread has lost its processor, so that it is not
+// (docs/decisions/007). But others wait for a turn whose thread has lost its processor, so that it is not
 // more than a part of what a thread multiplies in the loop.
 constexpr int64_t kLongTurnBytes = 16 * kernels::kFetchedBytes;
 constexpr int64_t kFewestLongTurns = 2;

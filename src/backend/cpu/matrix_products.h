@@ -99,7 +99,7 @@ class MatrixProducts {
 
  private:
   // How weights are read. What is fastest is a matter of the processor, and up to twice as fast as another
-  // way (docs/decisions/001).
+  // way (docs/decisions/007).
   enum class Reading : uint8_t {
     kNextTurn,  // one panel after the other; what comes next in this turn or the thread's next is fetched
     kTwoRuns,   // a thread's panels in two halves, side by side, each asked for a little ahead

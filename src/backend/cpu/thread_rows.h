@@ -1,6 +1,6 @@
 // ThreadRows: few rows of activations, as products take them, that each thread makes for itself when it has a
 // turn of the product: the others would wait for one that made them for all, and fetch them from its cache
-// (docs/decisions/001, "Each for itself").
+// (docs/decisions/007, "Each for itself").
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ class Fetcher {
 
 // The same as several streams side by side, and at the pace of the steps. A core asks for few lines by
 // itself; most come because it foresees a stream, and of each stream it foresees some twenty lines. What that
-// gains over other numbers of streams is in docs/decisions/001; where tiles are many, and so have time, its
+// gains over other numbers of streams is in docs/decisions/007; where tiles are many, and so have time, its
 // own instructions cost more.
 constexpr int kStreamsOfPanels = 3;  // of the next panels, some 20 to 100 KiB
 constexpr int kStreamsOfTurn = 4;    // of all of the next turn's, about kFetchedBytes
@@ -113,7 +113,7 @@ struct NoFetch {
 };
 
 // Runs of panels that are multiplied side by side ask for themselves, a little ahead, into the first-level
-// cache (docs/decisions/001 has other numbers and distances): for every line …
+// cache (docs/decisions/007 has other numbers and distances): for every line …
 template <int kRuns>
 using LinesAhead = StreamsFetch<kRuns, 1>;
 constexpr int64_t kLinesAhead = 33 * 64;

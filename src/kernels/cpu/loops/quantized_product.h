@@ -76,7 +76,7 @@ constexpr bool has_nibbles_alone() {
 // Up to so many rows of activations weights are multiplied where they lie; where there are more, once they
 // are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
 // 96 rows. Others are unpacked anew for each tile of rows, which an ISA says how many times pay for
-// (docs/decisions/001).
+// (docs/decisions/009).
 template <class V, class Format>
 constexpr int64_t rows_in_place() {
   if constexpr (requires { Format::kIsBytes; }) {

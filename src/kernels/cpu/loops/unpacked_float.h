@@ -26,7 +26,7 @@ class UnpackedFloat {
 
  private:
   using F = typename V::F;
-  // As many rows pay for unpacking, and sums that wait (docs/decisions/001, "Floats that are unpacked").
+  // As many rows pay for unpacking, and sums that wait (docs/decisions/011).
   static constexpr int64_t kFewestRows = 48;
   static constexpr int64_t kElements = 512;
   static constexpr int64_t kPanelBytes = kElements * V::kLanes * static_cast<int64_t>(sizeof(float));
