@@ -34,7 +34,7 @@ TableMemory::~TableMemory() {
 
 void* TableMemory::do_allocate(size_t bytes, size_t alignment) {
   const size_t begin = (taken_ + alignment - 1) / alignment * alignment;
-  if (begin > room_bytes_ || bytes > room_bytes_ - begin) {
+  if (begin >= room_bytes_ || bytes > room_bytes_ - begin) {
     return std::pmr::new_delete_resource()->allocate(bytes, alignment);
   }
   taken_ = begin + bytes;

@@ -1,6 +1,7 @@
 // TableMemory: a std::pmr::memory_resource for tables that are built once and live long, one after the other
-// in huge pages (2 MiB) from their first byte on: to make small ones one by one as they are written takes as
-// long as building a tokenizer's tables. Give it to std::pmr containers that reserve what they need.
+// in huge pages (2 MiB) from their first byte on: under some hypervisors to make small ones one by one as
+// they are written takes longer than what is written. Give it to std::pmr containers that reserve what they
+// need.
 #pragma once
 
 #include <cstddef>

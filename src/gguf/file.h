@@ -123,7 +123,8 @@ class File {
   // uint64_t, bool.
   template <class T>
   Result<std::vector<T>> meta_array(std::string_view key) const;
-  // The same, exactly as many as `to` has room for. T is float or int32_t.
+  // The same, exactly as many as `to` has room for, some of which may be written where that fails. T is float
+  // or int32_t.
   template <class T>
   Status meta_array_to(std::string_view key, std::span<T> to) const;
   // An array of strings.

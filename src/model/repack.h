@@ -49,8 +49,9 @@ Result<std::vector<StoredRepackCache>> stored_repack_caches(const std::string& f
 // on. Errors: kIo.
 Status remove_repack_cache(const StoredRepackCache& cache);
 
-// The model's cache in `folder`, empty where there is none that is good. nullptr for an empty folder, for a
-// model that is in no file and for a backend that does not repack; the last two with a warning.
+// The model's cache in `folder`, empty where there is none that is good. nullptr for an empty folder, and
+// with a warning for a model that is in no file, for one that cannot be read and for a backend that does not
+// repack.
 std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folder, const gguf::File& file,
                                                         const backend::Backend& backend,
                                                         backend::RepackCache::Bytes bytes,
@@ -60,8 +61,8 @@ std::unique_ptr<backend::RepackCache> open_repack_cache(const std::string& folde
 void save_repack_cache(backend::RepackCache& cache, const ProgressFn& progress, const CancelFn& cancelled,
                        std::vector<std::string>& warnings);
 
-// Holds the bytes of the model's cache in `folder` against their hashes. Errors: kIo when there is none;
-// kInvalidFile; kUnavailable where there cannot be one.
+// Holds the bytes of the model's cache in `folder` against their hashes. Errors: kIo when there is none
+// or the model cannot be read; kInvalidFile; kUnavailable where there cannot be one.
 Status check_repack_cache(const std::string& folder, const gguf::File& file, const backend::Backend& backend,
                           const ProgressFn& progress);
 

@@ -26,6 +26,10 @@ class MergeTable {
   // The merge's rank is its place in the file.
   Merge find(int32_t left, int32_t right) const;
 
+  // Not assigned: the memory that it had would go before what lies in it.
+  MergeTable(MergeTable&&) = default;
+  MergeTable& operator=(MergeTable&&) = delete;
+
  private:
   struct Slot {
     uint64_t pair;

@@ -49,6 +49,10 @@ class Vocabulary {
   static constexpr size_t kFoundTogether = 64;
   void find_together(std::span<const std::string_view> spellings, std::span<int32_t> ids) const;
 
+  // Not assigned: the memory that it had would go before what lies in it.
+  Vocabulary(Vocabulary&&) = default;
+  Vocabulary& operator=(Vocabulary&&) = delete;
+
  private:
   explicit Vocabulary(const gguf::StringRange& tokens);
   Status load_tokens(const gguf::File& file, const gguf::StringRange& tokens);

@@ -32,7 +32,7 @@ Names names(const CpuFeatures& features) {
   return result;
 }
 
-// Those of `expected` that this build has: one with sanitizers leaves out what its machine could not run.
+// Those of `expected` that this build has: one with sanitizers may leave out what its machine could not run.
 Names of_this_build(Names expected) {
   const auto is_left_out = [](std::string_view name) {
     return std::ranges::any_of(kernels::cpu_isas(),

@@ -39,6 +39,7 @@ TEST(TableMemory, WhatDoesNotFitComesFromNew) {
   void* const behind = memory.allocate(1, 1);
   *static_cast<char*>(behind) = 1;
   memory.deallocate(behind, 1, 1);
+  memory.deallocate(memory.allocate(0, 1), 0, 1);
   memory.deallocate(large, 2 * kHugePage, 16);  // ASan would miss it
 }
 
@@ -47,6 +48,12 @@ TEST(TableMemory, SmallTablesTakeNoHugePage) {
   void* const first = memory.allocate(1000, 16);
   EXPECT_FALSE(begins_huge_page(first));
   memory.deallocate(first, 1000, 16);
+  for (const size_t bytes : {kHugePage / 2 - 1, kHugePage / 2}) {
+    TableMemory half(bytes);
+    void* const at = half.allocate(bytes, 16);
+    EXPECT_EQ(begins_huge_page(at), bytes == kHugePage / 2);
+    half.deallocate(at, bytes, 16);
+  }
   TableMemory everything(SIZE_MAX);
   memory.deallocate(memory.allocate(8, 8), 8, 8);
 }

@@ -1,5 +1,7 @@
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "gguf/bad_file.h"
 #include "gguf/writer.h"

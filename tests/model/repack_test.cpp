@@ -250,6 +250,26 @@ TEST_F(Repack, WhereNothingCanBeKeptAWarningSaysWhy) {
   EXPECT_EQ(caches().size(), 0u);
 }
 
+TEST_F(Repack, AModelThatBecameShorterSinceItWasOpenedHasNoCache) {
+  const auto file = gguf::File::open(path_);
+  ASSERT_TRUE(file);
+  const auto backend = backend::create_backend("parallel");
+  const uintmax_t size = fs::file_size(path_);
+  fs::resize_file(path_, size - size / 4);  // header and directory are whole
+  std::vector<std::string> warnings;
+  EXPECT_EQ(
+      model::open_repack_cache(folder_, *file, **backend, backend::RepackCache::Bytes::kTrusted, warnings),
+      nullptr);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_TRUE(warnings[0].starts_with("no repack cache: " + path_ + ": has ")) << warnings[0];
+  EXPECT_NE(warnings[0].find(fmt::format("expected {} as when it was opened", size)), std::string::npos)
+      << warnings[0];
+  const Status checked = model::check_repack_cache(folder_, *file, **backend, {});
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().code, ErrorCode::kIo);
+  EXPECT_EQ(checked.error().message, warnings[0].substr(std::string("no repack cache: ").size()));
+}
+
 TEST_F(Repack, AFolderThatCannotBeWrittenIsAWarning) {
   const std::string file = (dir_ / "file").string();
   std::ofstream(file) << "x";

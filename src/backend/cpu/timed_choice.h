@@ -48,8 +48,8 @@ class TimedChoice {
   int turn_ = 0;  // since the trial's first
   int pause_;     // turns after the trial
   int way_ = 0;   // as the last trial says
-  // The turns' of a trial, those of each way together. Made by the first: a backend has hundreds of choices,
-  // few of which a model comes to.
+  // Times of a trial's turns, those of each way together. Made by its first turn: a backend has hundreds of
+  // choices, few of which a model comes to.
   std::vector<double> ns_per_work_;
 };
 
