@@ -9,7 +9,7 @@
 include(CheckCXXCompilerFlag)
 
 # Both linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every
-# address; what is read or written there ASan sees. Nor do tests wait for them.
+# address; what is read or written there ASan sees.
 add_library(inferno_less_sanitized INTERFACE)
 if(INFERNO_SANITIZE MATCHES "undefined")
   target_compile_options(inferno_less_sanitized INTERFACE -fno-sanitize=null,pointer-overflow,object-size)
