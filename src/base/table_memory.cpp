@@ -5,31 +5,18 @@
 #include <cstdint>
 #include <functional>
 
+#include "base/page_mover.h"
+
 namespace inferno {
-namespace {
-
-constexpr size_t kHugePage = size_t{2} << 20;
-
-}  // namespace
 
 TableMemory::TableMemory(size_t bytes) {
-  if (bytes < kHugePage / 2 || bytes > SIZE_MAX - 2 * kHugePage) return;
-  const size_t room = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  // One huge page more than needed, of which what lies before the border and behind the room goes back.
-  void* mapped =
-      ::mmap(nullptr, room + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return;
-  auto* const begin = static_cast<std::byte*>(mapped);
-  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
-  room_ = begin + before;
-  room_bytes_ = room;
-  if (before > 0) ::munmap(begin, before);
-  if (before < kHugePage) ::munmap(room_ + room, kHugePage - before);
-  ::madvise(room_, room, MADV_HUGEPAGE);  // advice: small pages only take longer
-}
-
-TableMemory::~TableMemory() {
-  if (room_ != nullptr) ::munmap(room_, room_bytes_);
+  constexpr size_t kHugePage = PageMover::kHugePage;
+  if (bytes < kHugePage / 2 || bytes > SIZE_MAX - kHugePage) return;
+  const size_t room_bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  room_.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, room_bytes)));
+  if (room_ == nullptr) return;
+  room_bytes_ = room_bytes;
+  ::madvise(room_.get(), room_bytes, MADV_HUGEPAGE);  // advice: small pages only take longer
 }
 
 void* TableMemory::do_allocate(size_t bytes, size_t alignment) {
@@ -38,13 +25,13 @@ void* TableMemory::do_allocate(size_t bytes, size_t alignment) {
     return std::pmr::new_delete_resource()->allocate(bytes, alignment);
   }
   taken_ = begin + bytes;
-  return room_ + begin;
+  return room_.get() + begin;
 }
 
 void TableMemory::do_deallocate(void* at, size_t bytes, size_t alignment) {
   const auto* const byte = static_cast<const std::byte*>(at);
   const bool is_in_room =
-      room_ != nullptr && !std::less<>()(byte, room_) && std::less<>()(byte, room_ + room_bytes_);
+      room_ != nullptr && !std::less<>()(byte, room_.get()) && std::less<>()(byte, room_.get() + room_bytes_);
   if (!is_in_room) std::pmr::new_delete_resource()->deallocate(at, bytes, alignment);
 }
 

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <memory_resource>
 
 namespace inferno {
@@ -14,7 +16,6 @@ class TableMemory final : public std::pmr::memory_resource {
   // Room for `bytes` in all, or none where they would fill less than half a huge page: what does not fit
   // comes from new. Never fails; without huge pages small ones are there.
   explicit TableMemory(size_t bytes);
-  ~TableMemory() override;
   TableMemory(const TableMemory&) = delete;
   TableMemory& operator=(const TableMemory&) = delete;
 
@@ -25,7 +26,10 @@ class TableMemory final : public std::pmr::memory_resource {
   void do_deallocate(void* at, size_t bytes, size_t alignment) override;
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override { return this == &other; }
 
-  std::byte* room_ = nullptr;
+  struct Free {
+    void operator()(std::byte* room) const { std::free(room); }
+  };
+  std::unique_ptr<std::byte[], Free> room_;
   size_t room_bytes_ = 0, taken_ = 0;
 };
 

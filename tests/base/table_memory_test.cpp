@@ -8,10 +8,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/page_mover.h"
+
 namespace inferno {
 namespace {
 
-constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kHugePage = PageMover::kHugePage;
 
 bool begins_huge_page(const void* at) {
   return reinterpret_cast<uintptr_t>(at) % kHugePage == 0;
