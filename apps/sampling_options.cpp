@@ -43,6 +43,7 @@ void warn_of_idle_options(const sampling::SamplingParams& params) {
   if (params.top_k > 0) idle("--top-k");
   if (params.top_p < 1) idle("--top-p");
   if (params.min_p > 0) idle("--min-p");
+  if (params.seed != sampling::SamplingParams().seed) idle("--seed");
 }
 
 }  // namespace inferno::apps

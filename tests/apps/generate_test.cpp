@@ -140,6 +140,8 @@ TEST(GenerateCommand, OptionsThatChangeNothingAreSaidToDoSo) {
   EXPECT_EQ(greedy.exit_code, 0);
   EXPECT_EQ(greedy.err, "warning: --top-k changes nothing at temperature 0; add -t 1 to draw\n");
   EXPECT_EQ(generate("-n 2 --top-k 40 -t 1 --metrics none").err, "");
+  EXPECT_EQ(generate("-n 2 --seed 7 --metrics none").err,
+            "warning: --seed changes nothing at temperature 0; add -t 1 to draw\n");
   EXPECT_EQ(generate("5 --metrics none").err, "warning: 5 is the prompt; as the number of tokens: -n 5\n");
   EXPECT_EQ(generate("5 2 --metrics none").err, "");
   EXPECT_EQ(generate("-n 2 -t 8 --metrics none").err,
