@@ -78,6 +78,8 @@ class Backend {
   virtual std::optional<uint64_t> available_memory() const;
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
+  // Memory of the device as the host reads it; nullptr where it has to be downloaded.
+  virtual const void* host_view(const void*) const { return nullptr; }
   // Takes a tensor into the backend's own layout.
   virtual Result<Weight> load_weight(const WeightSource& source, WeightUse use) = 0;
   // As load_weight, with a copy of an earlier run where `cache` has one under the tensor's name, and noting

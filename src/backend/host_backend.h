@@ -11,6 +11,7 @@ class HostBackend : public Backend {
   Result<Buffer> alloc(size_t bytes) override;
   Status upload(void* device, const void* host, size_t bytes) override;
   Status download(void* host, const void* device, size_t bytes) override;
+  const void* host_view(const void* device) const override { return device; }
   // Of all CPUs that this process may use, however many threads the backend uses.
   Result<Ceilings> measure_ceilings(const CancelFn& cancelled) override;
   Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics, uint64_t pass_bytes,

@@ -30,8 +30,14 @@ Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wa
   batch_.highest_only = highest_only;
   TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
   if (wanted != model::Batch::Logits::kNone) {
-    logits_.resize(static_cast<size_t>(logits.values.n_elements()));
-    TRY(model_->backend().download(logits_.data(), logits.values.data, logits.values.bytes()));
+    const auto n = static_cast<size_t>(logits.values.n_elements());
+    const void* host = model_->backend().host_view(logits.values.data);
+    if (host == nullptr) {
+      downloaded_.resize(n);
+      TRY(model_->backend().download(downloaded_.data(), logits.values.data, logits.values.bytes()));
+      host = downloaded_.data();
+    }
+    logits_ = {static_cast<const float*>(host), n};
   }
   length_ += static_cast<int64_t>(tokens.size());
   return {};

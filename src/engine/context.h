@@ -33,6 +33,7 @@ class Context {
   // those of Model::forward; the context is then as it was before.
   Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted, const CancelFn& cancelled = {},
                  bool highest_only = false);
+  // Until the model's next pass, of whatever context.
   std::span<const float> logits() const { return logits_; }
   // Back to the first n_positions.
   void truncate(int64_t n_positions);
@@ -46,7 +47,8 @@ class Context {
   std::unique_ptr<kv::KvCache> cache_;
   int64_t length_ = 0;
   model::Batch batch_;
-  std::vector<float> logits_;
+  std::span<const float> logits_;
+  std::vector<float> downloaded_;  // what they lie in, unless the device's memory is the host's
 };
 
 // kInvalidArgument for an empty prompt or an id outside the vocabulary, kResource for a prompt longer than
