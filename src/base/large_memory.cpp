@@ -196,6 +196,11 @@ void LargeMemory::look_at_small_pages() {
   page_size_.count_first_reading(time_first_reading());
 }
 
+bool LargeMemory::small_are_slow_to_read() {
+  look_at_small_pages();
+  return page_size_.small_are_slow_to_read();
+}
+
 Result<LargeMemory::Piece> LargeMemory::make_piece(size_t bytes, size_t alignment, SmallPages small,
                                                    ThreadTeam& team) {
   bytes = round_up(std::max<size_t>(bytes, 1), alignment);
@@ -223,11 +228,10 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
 
 Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes) {
   TRY_ASSIGN(const auto mapping, map(bytes));
-  look_at_small_pages();
   // A huge page has one node, and the threads that share what is in it may have several.
   if (nodes_.size() > 1 || is_interleaved(mapping->begin)) {
     // They stay where the system puts them.
-  } else if (bytes <= kSoonWritten && page_size_.small_are_slow_to_read()) {
+  } else if (bytes <= kSoonWritten && small_are_slow_to_read()) {
     ::madvise(mapping->begin, round_up(bytes, kHugePage), MADV_HUGEPAGE);
   } else {
     for (size_t at = 0; at < bytes; at += kHugePage) mover_.add_unwritten(mapping, mapping->begin + at);

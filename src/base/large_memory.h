@@ -43,6 +43,8 @@ class LargeMemory {
   // to read (PageSizeChoice::small_are_slow_to_read).
   Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
   void written() { mover_.look(); }
+  // Whether alloc_unwritten() does so here.
+  bool small_are_slow_to_read();
 
   // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
   bool settle(std::chrono::milliseconds most) { return mover_.hurry(most); }

@@ -40,6 +40,8 @@ constexpr int64_t kBlockRows = 16;
 // Buffers from this size on are worth huge pages: those of keys and values, which decoding reads as it reads
 // weights, and the largest of a prompt's activations.
 constexpr size_t kLargeBytes = size_t{8} << 20;
+// The same where small pages are slow to read: a quarter of a huge page.
+constexpr size_t kLargeForSlowPages = size_t{512} << 10;
 
 // Of a matrix: some rows and, if it is one row, maybe some of its columns.
 struct Part {
@@ -64,7 +66,8 @@ class CpuBackend final : public HostBackend {
 
   // What is large is moved into huge pages as it is written.
   Result<Buffer> alloc(size_t bytes) override {
-    if (bytes < kLargeBytes) return HostBackend::alloc(bytes);
+    if (bytes < kLargeForSlowPages || (bytes < kLargeBytes && !memory_.small_are_slow_to_read()))
+      return HostBackend::alloc(bytes);
     TRY_ASSIGN(std::shared_ptr<void> data, memory_.alloc_unwritten(bytes));
     void* const begin = data.get();
     return Buffer(begin, bytes, [owner = std::move(data)](void*) {});
