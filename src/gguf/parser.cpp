@@ -88,13 +88,10 @@ Status Parser::read_version() {
                                     : "the file is newer than this program, or damaged");
 }
 
-// Twice over the same bytes: the first time keeps nothing, so that memory is taken only for entries that
-// exist.
 Status Parser::read_metadata(uint64_t n_keys) {
-  const Cursor begin = cursor_;
-  for (uint64_t i = 0; i < n_keys; ++i) TRY(read_key_value(i));
-  cursor_ = begin;
-  file_.metadata_.reserve(n_keys);
+  // Not for all that the file says it has: memory is taken for entries that exist.
+  constexpr uint64_t kUsualKeys = 64;
+  file_.metadata_.reserve(std::min(n_keys, kUsualKeys));
   for (uint64_t i = 0; i < n_keys; ++i) {
     TRY_ASSIGN(File::KeyValue entry, read_key_value(i));
     file_.metadata_.push_back(entry);
