@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -94,6 +95,9 @@ void fuzz_image(std::string_view input) {
   }
   encode_and_stream(*tokenizer, text, {});
   encode_and_stream(*tokenizer, text, {.add_bos = false, .parse_special = false});
+  const auto tables = std::make_shared<const std::vector<std::byte>>((*tokenizer)->tables());
+  const auto kept = Tokenizer::from_tables(*file, *tables, tables);
+  require(kept.ok() && *(*kept)->encode(text) == *(*tokenizer)->encode(text));
 }
 
 void fuzz_text(std::string_view text) {

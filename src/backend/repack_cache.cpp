@@ -1,6 +1,8 @@
 #include "backend/repack_cache.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <utility>
 
 #include "base/atomic_file.h"
@@ -48,8 +50,25 @@ void RepackCache::add(std::string_view name, const Tensor& tensor, std::span<con
   has_news_ = true;
 }
 
+std::span<const std::byte> RepackCache::find_bytes(std::string_view name) {
+  const auto found = in_file_.find(name);
+  if (found == in_file_.end() || found->second.dtype) return {};
+  used_.push_back(found->second);
+  return found->second.bytes;
+}
+
+void RepackCache::add_bytes(std::string_view name, std::vector<std::byte> bytes) {
+  std::erase_if(used_, [&](const RepackedMatrix& found) { return found.name == name; });
+  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  used_.push_back({std::string(name), std::nullopt, 1, static_cast<int64_t>(owner->size()), *owner});
+  owners_.push_back(owner);
+  has_news_ = true;
+}
+
 Status RepackCache::save(const ProgressFn& progress, const CancelFn& cancelled) {
-  if (!has_news_ || used_.empty()) return {};
+  const auto is_matrix = [](const RepackedMatrix& kept) { return kept.dtype.has_value(); };
+  if (!has_news_ || std::ranges::none_of(used_, is_matrix)) return {};
+  std::ranges::stable_partition(used_, std::not_fn(is_matrix));  // what every start reads lies together
   TRY(make_cache_folder(std::filesystem::path(path_).parent_path().string()));
   remove_temporary_files(path_);
   TRY(write_repack_file(path_, key_, weights_are_finite_, used_, progress, cancelled));

@@ -45,8 +45,16 @@ class RepackCache {
   void add(std::string_view name, const Tensor& tensor, std::span<const std::byte> bytes,
            std::shared_ptr<const void> owner);
 
-  // Writes everything that was found or added, if there is anything new in it; the owners may then go. What
-  // writers that were killed have left behind is removed. Errors besides kIo: kCancelled.
+  // The same of what is no matrix but belongs to the model, under a name that no tensor has; these bytes are
+  // those that were added whatever Bytes says. Found: none where the file does not have them.
+  std::span<const std::byte> find_bytes(std::string_view name);
+  void add_bytes(std::string_view name, std::vector<std::byte> bytes);
+  // Of what was found, for as long as it lives.
+  std::shared_ptr<const void> owner() const { return mapping_; }
+
+  // Writes everything that was found or added, if there is anything new in it and a matrix among it; the
+  // owners may then go. What writers that were killed have left behind is removed. Errors besides kIo:
+  // kCancelled.
   Status save(const ProgressFn& progress = {}, const CancelFn& cancelled = {});
 
  private:

@@ -21,9 +21,10 @@ namespace {
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they lie in memory");
 
 constexpr std::array<char, 8> kMagic = {'I', 'N', 'F', 'R', 'E', 'P', 'K', '\n'};
-constexpr uint32_t kFormatVersion = 1;
+constexpr uint32_t kFormatVersion = 2;
 constexpr uint64_t kAlignment = 4096;
 constexpr uint64_t kMaxNameBytes = 4096;
+constexpr uint32_t kNoMatrix = ~uint32_t{0};  // instead of its type
 
 struct Header {
   std::array<char, 8> magic = kMagic;
@@ -104,6 +105,11 @@ Error invalid(const std::string& path, fmt::format_string<Args...> format, Args&
                     fmt::format(format, std::forward<Args>(args)...));
 }
 
+Error damaged(const std::string& path, const RepackedMatrix& kept) {
+  return invalid(path, "{}{}: its bytes are damaged; remove the file, it is made anew",
+                 kept.dtype ? "matrix " : "", quote(kept.name));
+}
+
 // The header of a file that is whole, with its directory.
 Status read_header(const std::string& path, std::span<const std::byte> file, Header& header,
                    std::span<const std::byte>& directory) {
@@ -156,7 +162,8 @@ std::vector<std::byte> make_front(const RepackKey& key, bool weights_are_finite,
   for (const RepackedMatrix& m : matrices) {
     const uint64_t offset = (end + kAlignment - 1) / kAlignment * kAlignment;
     const uint64_t hash = hash_of_matrix(m.bytes, [](std::span<const std::byte>) {});
-    append(bytes_of(Entry{offset, m.bytes.size(), hash, m.rows, m.cols, static_cast<uint32_t>(m.dtype),
+    append(bytes_of(Entry{offset, m.bytes.size(), hash, m.rows, m.cols,
+                          m.dtype ? static_cast<uint32_t>(*m.dtype) : kNoMatrix,
                           static_cast<uint32_t>(m.name.size())}));
     append(std::as_bytes(std::span(m.name)));
     end = offset + m.bytes.size();
@@ -206,10 +213,12 @@ Result<RepackFile> RepackFile::open(const std::string& path, const RepackKey& ke
     if (!next_end || entry.offset != *begin || *next_end > file.size())
       return bad("its bytes are not in place");
     end = *next_end;
-    matrix.dtype = static_cast<DType>(entry.dtype);
+    if (entry.dtype != kNoMatrix) matrix.dtype = static_cast<DType>(entry.dtype);
     matrix.rows = entry.rows;
     matrix.cols = entry.cols;
     matrix.bytes = file.subspan(entry.offset, entry.bytes);
+    if (!matrix.dtype && hash_of_matrix(matrix.bytes, [](std::span<const std::byte>) {}) != entry.hash)
+      return damaged(path, matrix);
     result.hashes_.push_back(entry.hash);
     result.matrices_.push_back(std::move(matrix));
     if (!names.insert(result.matrices_.back().name).second) return bad("its name is there twice");
@@ -224,8 +233,7 @@ Status RepackFile::check(const ProgressFn& progress) const {
     const RepackedMatrix& matrix = matrices_[i];
     const auto release = [&](std::span<const std::byte> piece) { mapping_->release(piece); };
     if (hash_of_matrix(matrix.bytes, release) != hashes_[i]) {
-      return invalid(mapping_->path(), "matrix {}: its bytes are damaged; remove the file, it is made anew",
-                     quote(matrix.name));
+      return damaged(mapping_->path(), matrix);
     }
     if (progress) progress("checking the repack cache", i + 1, matrices_.size());
   }

@@ -1,14 +1,17 @@
-// The file of a repack cache: matrices as a backend has repacked them, to be mapped and used as they lie.
+// The file of a repack cache: matrices as a backend has repacked them, and what else is kept of a model, to
+// be mapped and used as they lie.
 //
 //   header     magic, version of this format, size, hash of header and directory, RepackKey
-//   directory  for each matrix type, shape, where its bytes lie, their hash, its name
-//   bytes      of each matrix, in order, from a multiple of 4096 on; zeros between them
+//   directory  for each matrix type, shape, where its bytes lie, their hash, its name; of what is no matrix
+//              2^32 - 1 as its type and 1 row of as many columns as it has bytes
+//   bytes      of each, in order, from a multiple of 4096 on; zeros between them
 //
 // Numbers are little-endian, hashes those of base/content_hash.h.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,8 +34,8 @@ struct RepackKey {
 };
 
 struct RepackedMatrix {
-  std::string name;  // the tensor's
-  DType dtype = DType::kF32;
+  std::string name;            // the tensor's
+  std::optional<DType> dtype;  // none: no matrix
   int64_t rows = 0;
   int64_t cols = 0;
   std::span<const std::byte> bytes;
@@ -44,8 +47,8 @@ bool is_repack_file(const std::string& path);
 // Once open, every name and span is in bounds, and each span is 64-byte aligned.
 class RepackFile {
  public:
-  // Reads all but the bytes of the matrices. Errors: kIo; kInvalidFile for a file that is not whole, not of
-  // this format or not of `key`, with what it is instead.
+  // Reads all but the bytes of the matrices, whose damage shows in numbers alone. Errors: kIo; kInvalidFile
+  // for a file that is not whole, not of this format or not of `key`, with what it is instead.
   static Result<RepackFile> open(const std::string& path, const RepackKey& key);
 
   // In the file's order; no name twice.

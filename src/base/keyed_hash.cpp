@@ -41,15 +41,6 @@ struct State {
   }
 };
 
-HashKey process_key() {
-  static const HashKey key = [] {
-    std::random_device random;
-    const auto word = [&] { return (uint64_t{random()} << 32) | random(); };
-    return HashKey{word(), word()};
-  }();
-  return key;
-}
-
 }  // namespace
 
 uint64_t sip_hash(HashKey key, std::string_view bytes) {
@@ -66,14 +57,23 @@ uint64_t sip_hash(HashKey key, std::string_view bytes) {
   return state.finish();
 }
 
-uint64_t keyed_hash(std::string_view bytes) {
-  return sip_hash(process_key(), bytes);
-}
-
-uint64_t keyed_hash(uint64_t value) {
-  State state(process_key());
+uint64_t sip_hash(HashKey key, uint64_t value) {
+  State state(key);
   state.absorb(value);
   return state.finish();
+}
+
+HashKey process_hash_key() {
+  static const HashKey key = [] {
+    std::random_device random;
+    const auto word = [&] { return (uint64_t{random()} << 32) | random(); };
+    return HashKey{word(), word()};
+  }();
+  return key;
+}
+
+uint64_t keyed_hash(std::string_view bytes) {
+  return sip_hash(process_hash_key(), bytes);
 }
 
 }  // namespace inferno

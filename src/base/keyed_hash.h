@@ -12,9 +12,11 @@ struct HashKey {
 };
 
 uint64_t sip_hash(HashKey key, std::string_view bytes);
+// Of its eight bytes and no length.
+uint64_t sip_hash(HashKey key, uint64_t value);
 
-// Under a key drawn at random when the process first asks for a hash.
+// Drawn at random when the process first asks for it.
+HashKey process_hash_key();
 uint64_t keyed_hash(std::string_view bytes);
-uint64_t keyed_hash(uint64_t value);
 
 }  // namespace inferno

@@ -35,14 +35,31 @@ Status judge(const std::vector<NotFinite>& found, const gguf::File& file, Tensor
   return {};
 }
 
-using LoadedTokenizer = Result<std::shared_ptr<const tokenizer::Tokenizer>>;
+constexpr std::string_view kTokenizerTables = "tokenizer tables";
+
+struct LoadedTokenizer {
+  std::shared_ptr<const tokenizer::Tokenizer> tokenizer;
+  bool is_from_cache = false;
+};
+
+Result<LoadedTokenizer> make_tokenizer(const gguf::File& file, std::span<const std::byte> tables,
+                                       const std::shared_ptr<const void>& owner) {
+  if (!tables.empty()) {
+    if (auto cached = tokenizer::Tokenizer::from_tables(file, tables, owner))
+      return LoadedTokenizer{*cached, true};
+  }
+  TRY_ASSIGN(auto tokenizer, tokenizer::Tokenizer::from_gguf(file));
+  return LoadedTokenizer{std::move(tokenizer), false};
+}
 
 // Beside the weights, where the system gives a thread.
-std::future<LoadedTokenizer> load_tokenizer(const gguf::File& file) {
+std::future<Result<LoadedTokenizer>> load_tokenizer(const gguf::File& file, backend::RepackCache* cache) {
+  const auto tables = cache == nullptr ? std::span<const std::byte>() : cache->find_bytes(kTokenizerTables);
+  const auto owner = cache == nullptr ? nullptr : cache->owner();
   try {
-    return std::async(std::launch::async, tokenizer::Tokenizer::from_gguf, file);
+    return std::async(std::launch::async, make_tokenizer, file, tables, owner);
   } catch (const std::system_error&) {
-    return std::async(std::launch::deferred, tokenizer::Tokenizer::from_gguf, file);
+    return std::async(std::launch::deferred, make_tokenizer, file, tables, owner);
   }
 }
 
@@ -78,12 +95,12 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
   TRY(check_has_weights(file));
   LoadedModel loaded;
   loaded.warnings = file.warnings();
-  std::future<LoadedTokenizer> tokenizer = load_tokenizer(file);
   using backend::RepackCache;
   const auto bytes = options.tensor_check == TensorCheck::kStrict ? RepackCache::Bytes::kChecked
                                                                   : RepackCache::Bytes::kTrusted;
   const std::unique_ptr<RepackCache> cache =
       open_repack_cache(options.repack_cache, file, *backend, bytes, loaded.warnings);
+  std::future<Result<LoadedTokenizer>> loading = load_tokenizer(file, cache.get());
   std::optional<TensorChecker> checker;
   if (checks_tensors(file, options, cache.get())) {
     checker.emplace([backend](int64_t n, const auto& fn) { backend->run_on_host(n, fn); });
@@ -96,8 +113,10 @@ Result<LoadedModel> load_from_gguf(gguf::File file, std::shared_ptr<backend::Bac
                                         .cancelled = options.cancelled}));
   if (checker)
     TRY(judge(checker->found(), loaded.model->file(), options.tensor_check, cache.get(), loaded.warnings));
-  TRY_ASSIGN(loaded.tokenizer, tokenizer.get());
+  TRY_ASSIGN(LoadedTokenizer tokenizer, loading.get());
+  loaded.tokenizer = std::move(tokenizer.tokenizer);
   if (cache != nullptr) {
+    if (!tokenizer.is_from_cache) cache->add_bytes(kTokenizerTables, loaded.tokenizer->tables());
     const bool had_news = cache->has_news();
     save_repack_cache(*cache, options.progress, options.cancelled, loaded.warnings);
     loaded.repack_cache = use_of(*cache, had_news);

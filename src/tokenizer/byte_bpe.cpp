@@ -57,13 +57,19 @@ Settled settled_before_nfc(std::string_view text, const std::vector<std::string_
 
 }  // namespace
 
-Result<std::unique_ptr<const ByteBpe>> ByteBpe::load(const gguf::File& file, const Vocabulary& vocabulary) {
+Result<std::unique_ptr<const ByteBpe>> ByteBpe::load(const gguf::File& file, const Vocabulary& vocabulary,
+                                                     TableReader* saved) {
   TRY_ASSIGN(const std::string_view name, file.meta<std::string_view>(kPreKey));
   Result<Pretokenizer> pretokenizer = Pretokenizer::find(name);
   if (!pretokenizer) return invalid_key(file, kPreKey, "{}", pretokenizer.error().message);
-  TRY_ASSIGN(MergeTable merges, MergeTable::load(file, vocabulary));
+  std::optional<MergeTable> merges;
+  if (saved == nullptr) {
+    TRY_ASSIGN(merges, MergeTable::load(file, vocabulary));
+  } else if (merges = MergeTable::from_tables(*saved, vocabulary); !merges) {
+    return not_saved_tables(file);
+  }
   std::unique_ptr<ByteBpe> model(
-      new ByteBpe(vocabulary, std::string(name), std::move(pretokenizer).value(), std::move(merges)));
+      new ByteBpe(vocabulary, std::string(name), std::move(pretokenizer).value(), std::move(*merges)));
   TRY(model->find_byte_ids(file));
   return std::unique_ptr<const ByteBpe>(std::move(model));
 }

@@ -22,7 +22,9 @@ class ByteBpe : public TextModel {
  public:
   // Refuses, besides what MergeTable and Pretokenizer refuse, a vocabulary that lacks a byte of ordinary
   // text. `vocabulary` must outlive the model.
-  static Result<std::unique_ptr<const ByteBpe>> load(const gguf::File& file, const Vocabulary& vocabulary);
+  // With `saved`, what save() has written, its tables are used as they lie: kInvalidFile where they are none.
+  static Result<std::unique_ptr<const ByteBpe>> load(const gguf::File& file, const Vocabulary& vocabulary,
+                                                     TableReader* saved = nullptr);
 
   // Invalid bytes become one token each. A byte without a token is left out, as Hugging Face does: some
   // vocabularies lack bytes that UTF-8 never has.
@@ -30,6 +32,7 @@ class ByteBpe : public TextModel {
   size_t encode_settled(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
   void append_piece(int32_t id, std::string& text) const override;
   bool adds_space_prefix() const override { return false; }
+  void save(TableWriter& tables) const override { merges_.save(tables); }
 
   const std::string& pretokenizer_name() const { return pretokenizer_name_; }
   // What an absent tokenizer.ggml.add_bos_token means.

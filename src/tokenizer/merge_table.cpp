@@ -1,11 +1,13 @@
 #include "tokenizer/merge_table.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <limits>
 #include <string>
+#include <vector>
 
-#include "base/keyed_hash.h"
+#include "base/table_memory.h"
 #include "base/text.h"
 
 namespace inferno::tokenizer {
@@ -52,6 +54,10 @@ Error not_a_token(const gguf::File& file, uint64_t index, const char* role, cons
                          text(merge), role, escaped(token));
 }
 
+size_t n_slots(uint64_t n_merges) {
+  return std::bit_ceil(static_cast<size_t>(n_merges + n_merges / 2 + 1));
+}
+
 bool is_product(std::string_view spelling, const SpelledMerge& merge) {
   return spelling.size() == merge.left.size() + merge.right.size() && spelling.starts_with(merge.left) &&
          spelling.ends_with(merge.right);
@@ -88,23 +94,28 @@ void find_products(const Vocabulary& vocabulary, std::span<const SpelledMerge> m
 
 }  // namespace
 
-MergeTable::MergeTable(size_t n_slots)
-    : memory_(std::make_unique<TableMemory>(n_slots * sizeof(Slot))),
-      slots_(n_slots, Slot{kNoPair, {}}, memory_.get()) {}
+struct MergeTable::Built {
+  explicit Built(size_t n_slots)
+      : memory(n_slots * sizeof(Slot)), slots(n_slots, Slot{kNoPair, {}}, &memory) {}
+
+  TableMemory memory;
+  std::pmr::vector<Slot> slots;
+};
 
 Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vocabulary) {
   TRY_ASSIGN(const gguf::StringRange merges, file.meta_strings(kMergesKey));
   if (merges.size() > std::numeric_limits<uint32_t>::max()) {
     return invalid_key(file, kMergesKey, "expected at most 4294967295 merges, found {}", merges.size());
   }
-  MergeTable table(std::bit_ceil(static_cast<size_t>(merges.size() + merges.size() / 2 + 1)));
+  const auto built = std::make_shared<Built>(n_slots(merges.size()));
+  MergeTable table(built, built->slots, process_hash_key());
   std::array<SpelledMerge, kBatch> batch;
   size_t n = 0;
   size_t bytes = 0;
   uint32_t rank = 0;          // of the batch's first
   int32_t last_product = -1;  // of the batch before
   const auto insert_batch = [&]() -> Status {
-    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n), last_product));
+    TRY(table.insert_together(file, vocabulary, rank, std::span(batch).first(n), last_product, built->slots));
     rank += static_cast<uint32_t>(n);
     n = bytes = 0;
     return {};
@@ -122,7 +133,8 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
 }
 
 Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& vocabulary, uint32_t rank,
-                                   std::span<const SpelledMerge> merges, int32_t& last_product) {
+                                   std::span<const SpelledMerge> merges, int32_t& last_product,
+                                   std::span<Slot> slots) const {
   const size_t n = merges.size();
   std::array<std::string_view, kBatch> spellings;
   std::array<int32_t, kBatch> left;
@@ -135,33 +147,54 @@ Status MergeTable::insert_together(const gguf::File& file, const Vocabulary& voc
   find([](const SpelledMerge& s) { return s.left; }, left);
   find([](const SpelledMerge& s) { return s.right; }, right);
   find_products(vocabulary, merges, last_product, product);
-  for (size_t i = 0; i < n; ++i) __builtin_prefetch(&slots_[first_slot(pair_of(left[i], right[i]))], 1);
+  for (size_t i = 0; i < n; ++i) __builtin_prefetch(&slots[first_slot(pair_of(left[i], right[i]))], 1);
   for (size_t i = 0; i < n; ++i) {
     const auto index = rank + static_cast<uint32_t>(i);
     const SpelledMerge& s = merges[i];
     if (left[i] < 0) return not_a_token(file, index, "left part", s, s.left);
     if (right[i] < 0) return not_a_token(file, index, "right part", s, s.right);
     if (product[i] < 0) return not_a_token(file, index, "product", s, s.product());
-    if (!insert(left[i], right[i], {index, product[i]})) {
+    if (!insert(left[i], right[i], {index, product[i]}, slots)) {
       return invalid_element(file, kMergesKey, index, "\"{}\" stands there twice", text(s));
     }
   }
   return {};
 }
 
-size_t MergeTable::first_slot(uint64_t pair) const {
-  return static_cast<size_t>(keyed_hash(pair)) & (slots_.size() - 1);
-}
-
-bool MergeTable::insert(int32_t left, int32_t right, Merge merge) {
+bool MergeTable::insert(int32_t left, int32_t right, Merge merge, std::span<Slot> slots) const {
   const uint64_t pair = pair_of(left, right);
   size_t slot = first_slot(pair);
-  while (slots_[slot].pair != kNoPair) {
-    if (slots_[slot].pair == pair) return false;
-    slot = (slot + 1) & (slots_.size() - 1);
+  while (slots[slot].pair != kNoPair) {
+    if (slots[slot].pair == pair) return false;
+    slot = (slot + 1) & (slots.size() - 1);
   }
-  slots_[slot] = {pair, merge};
+  slots[slot] = {pair, merge};
   return true;
+}
+
+void MergeTable::save(TableWriter& tables) const {
+  tables.add_one<uint64_t>(slots_.size());
+  tables.add_one(key_);
+  tables.add(slots_);
+}
+
+std::optional<MergeTable> MergeTable::from_tables(TableReader& tables, const Vocabulary& vocabulary) {
+  constexpr size_t kTried = 64;
+  const auto n = tables.take_one<uint64_t>();
+  const auto key = tables.take_one<HashKey>();
+  const auto slots = n ? tables.take<Slot>(*n) : std::nullopt;
+  if (!slots || !std::has_single_bit(*n)) return std::nullopt;
+  // No look-up leaves the tables or goes on for ever, and some merges are found.
+  const auto is_empty = [](const Slot& slot) { return slot.pair == kNoPair; };
+  const auto is_merge = [&](const Slot& slot) { return is_empty(slot) || vocabulary.valid(slot.merge.id); };
+  if (std::ranges::none_of(*slots, is_empty) || !std::ranges::all_of(*slots, is_merge)) return std::nullopt;
+  MergeTable table(tables.owner(), *slots, *key);
+  for (size_t i = 0; i < kTried; ++i) {
+    const Slot& slot = (*slots)[i * slots->size() / kTried];
+    const auto left = static_cast<int32_t>(slot.pair >> 32), right = static_cast<int32_t>(slot.pair);
+    if (!is_empty(slot) && table.find(left, right).id != slot.merge.id) return std::nullopt;
+  }
+  return table;
 }
 
 Merge MergeTable::find(int32_t left, int32_t right) const {

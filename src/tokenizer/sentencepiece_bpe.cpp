@@ -53,7 +53,8 @@ std::string with_marked_spaces(std::string_view text, bool add_prefix) {
 }  // namespace
 
 Result<std::unique_ptr<const TextModel>> SentencePieceBpe::load(const gguf::File& file,
-                                                                const Vocabulary& vocabulary) {
+                                                                const Vocabulary& vocabulary,
+                                                                TableReader* saved) {
   constexpr std::string_view kPreKey = "tokenizer.ggml.pre";
   TRY_ASSIGN(const auto pre, file.meta_optional<std::string_view>(kPreKey));
   if (pre.value_or("default") != "default") {
@@ -66,7 +67,13 @@ Result<std::unique_ptr<const TextModel>> SentencePieceBpe::load(const gguf::File
   model->add_space_prefix_ = prefix.value_or(true);
   TRY(model->load_scores(file));
   TRY(model->load_byte_tokens(file));
-  model->find_joints();
+  if (saved == nullptr) {
+    model->find_joints();
+  } else if (const auto joints = saved->take_one<std::array<uint8_t, 256>>()) {
+    std::ranges::transform(*joints, model->joins_space_.begin(), [](uint8_t joins) { return joins != 0; });
+  } else {
+    return not_saved_tables(file);
+  }
   return std::unique_ptr<const TextModel>(std::move(model));
 }
 

@@ -24,12 +24,15 @@ class SentencePieceBpe : public TextModel {
   // Refuses: a pretokenizer other than "default"; scores that are missing, not finite, or not one for each
   // token; a BYTE token that is not spelled <0xHH> or stands there twice; some but not all of the 256; none
   // of them and no unknown id. `vocabulary` must outlive the model.
-  static Result<std::unique_ptr<const TextModel>> load(const gguf::File& file, const Vocabulary& vocabulary);
+  // With `saved`, what save() has written, that is used: kInvalidFile where it is something else.
+  static Result<std::unique_ptr<const TextModel>> load(const gguf::File& file, const Vocabulary& vocabulary,
+                                                       TableReader* saved = nullptr);
 
   void encode(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
   size_t encode_settled(std::string_view text, bool begins, std::vector<int32_t>& ids) const override;
   void append_piece(int32_t id, std::string& text) const override;
   bool adds_space_prefix() const override { return add_space_prefix_; }
+  void save(TableWriter& tables) const override { tables.add_one(joins_space_); }
 
  private:
   explicit SentencePieceBpe(const Vocabulary& vocabulary)

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tokenizer/tables.h"
+
 namespace inferno::tokenizer {
 
 class TextModel {
@@ -23,6 +25,8 @@ class TextModel {
   virtual void append_piece(int32_t id, std::string& text) const = 0;
   // Whether encode() put a space before the text that decoding takes away again.
   virtual bool adds_space_prefix() const = 0;
+  // What of it is worth keeping for load()s of the same file.
+  virtual void save(TableWriter& tables) const = 0;
 };
 
 }  // namespace inferno::tokenizer

@@ -10,6 +10,12 @@
 #include "tokenizer/sentencepiece_bpe.h"
 
 namespace inferno::tokenizer {
+namespace {
+
+// Whoever changes what save() of any part writes, or how it is looked up, raises it.
+constexpr uint64_t kTablesVersion = 1;
+
+}  // namespace
 
 Tokenizer::Tokenizer(Vocabulary vocabulary)
     : vocabulary_(std::move(vocabulary)),
@@ -24,17 +30,38 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_gguf(const gguf::File& 
   return std::shared_ptr<const Tokenizer>(std::move(tokenizer));
 }
 
-Status Tokenizer::load_text_model(const gguf::File& file) {
+std::vector<std::byte> Tokenizer::tables() const {
+  TableWriter tables;
+  tables.add_one(kTablesVersion);
+  vocabulary_.save(tables);
+  text_model_->save(tables);
+  return std::move(tables).take();
+}
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_tables(const gguf::File& file,
+                                                                std::span<const std::byte> tables,
+                                                                std::shared_ptr<const void> owner) {
+  const telemetry::ScopedCounter counter("tokenizer::Load");
+  TableReader saved(tables, std::move(owner));
+  if (saved.take_one<uint64_t>() != kTablesVersion) return not_saved_tables(file);
+  std::optional<Vocabulary> vocabulary = Vocabulary::from_tables(saved);
+  if (!vocabulary) return not_saved_tables(file);
+  std::shared_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(*vocabulary)));
+  TRY(tokenizer->load_text_model(file, &saved));
+  return std::shared_ptr<const Tokenizer>(std::move(tokenizer));
+}
+
+Status Tokenizer::load_text_model(const gguf::File& file, TableReader* saved) {
   constexpr std::string_view kModelKey = "tokenizer.ggml.model";
   TRY_ASSIGN(const std::string_view model, file.meta<std::string_view>(kModelKey));
   bool add_bos_default = false;
   if (model == "gpt2") {
-    TRY_ASSIGN(std::unique_ptr<const ByteBpe> bpe, ByteBpe::load(file, vocabulary_));
+    TRY_ASSIGN(std::unique_ptr<const ByteBpe> bpe, ByteBpe::load(file, vocabulary_, saved));
     pretokenizer_ = bpe->pretokenizer_name();
     add_bos_default = bpe->adds_bos();
     text_model_ = std::move(bpe);
   } else if (model == "llama") {
-    TRY_ASSIGN(text_model_, SentencePieceBpe::load(file, vocabulary_));
+    TRY_ASSIGN(text_model_, SentencePieceBpe::load(file, vocabulary_, saved));
     pretokenizer_ = "default";
     add_bos_default = true;
   } else {

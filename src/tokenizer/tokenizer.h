@@ -37,6 +37,13 @@ class Tokenizer {
   // merge_table.h, byte_bpe.h and sentencepiece_bpe.h. All strings are copied: the file need not outlive the
   // tokenizer.
   static Result<std::shared_ptr<const Tokenizer>> from_gguf(const gguf::File& file);
+  // What that takes longest for, as bytes of this version of the program, to be kept and used as they lie:
+  // from_tables() of the same file's is the same tokenizer at once. Besides what from_gguf() refuses, it
+  // refuses bytes that no tables lie in; of such as another file's it notices a part.
+  std::vector<std::byte> tables() const;
+  static Result<std::shared_ptr<const Tokenizer>> from_tables(const gguf::File& file,
+                                                              std::span<const std::byte> tables,
+                                                              std::shared_ptr<const void> owner);
   Tokenizer(const Tokenizer&) = delete;
   Tokenizer& operator=(const Tokenizer&) = delete;
 
@@ -85,7 +92,7 @@ class Tokenizer {
  private:
   friend class StreamEncoder;
   explicit Tokenizer(Vocabulary vocabulary);
-  Status load_text_model(const gguf::File& file);
+  Status load_text_model(const gguf::File& file, TableReader* saved = nullptr);
 
   Vocabulary vocabulary_;
   std::string model_;

@@ -10,10 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/keyed_hash.h"
 #include "base/result.h"
-#include "base/table_memory.h"
 #include "base/text.h"
 #include "gguf/file.h"
+#include "tokenizer/tables.h"
 
 namespace inferno::tokenizer {
 
@@ -34,6 +35,9 @@ class Vocabulary {
   // exist. Allowed, because converters have written such files: empty tokens (never matched) and duplicates
   // (find() gives the first, every one decodes).
   static Result<Vocabulary> load(const gguf::File& file);
+  // What save() has written, used as it lies; nullopt where it is anything else.
+  static std::optional<Vocabulary> from_tables(TableReader& tables);
+  void save(TableWriter& tables) const;
 
   int32_t size() const { return static_cast<int32_t>(types_.size()); }
   bool valid(int32_t id) const { return id >= 0 && id < size(); }
@@ -49,26 +53,26 @@ class Vocabulary {
   static constexpr size_t kFoundTogether = 64;
   void find_together(std::span<const std::string_view> spellings, std::span<int32_t> ids) const;
 
-  // Not assigned: the memory that it had would go before what lies in it.
-  Vocabulary(Vocabulary&&) = default;
-  Vocabulary& operator=(Vocabulary&&) = delete;
-
  private:
-  explicit Vocabulary(const gguf::StringRange& tokens);
-  Status load_tokens(const gguf::File& file, const gguf::StringRange& tokens);
-  Status load_types(const gguf::File& file);
+  struct Built;
+  Vocabulary() = default;
+  static Status load_tokens(const gguf::File& file, const gguf::StringRange& tokens, Built& built);
+  static Status load_types(const gguf::File& file, Built& built);
   Status check_lengths(const gguf::File& file) const;
-  void build_index();
-  size_t first_slot(std::string_view spelling) const;
+  void build_index(std::span<int32_t> slots);
+  bool is_consistent() const;
+  size_t first_slot(std::string_view spelling) const {
+    return static_cast<size_t>(sip_hash(key_, spelling)) & (slots_.size() - 1);
+  }
   // From slot `slot` on; -1 where there is none.
   int32_t find_from(size_t slot, std::string_view spelling) const;
 
-  // One arena and one open-addressing table: a quarter of a million tokens load in tens of milliseconds.
-  std::unique_ptr<TableMemory> memory_;  // of them all
-  std::pmr::string arena_;
-  std::pmr::vector<size_t> begins_;  // of each token in arena_, and the end
-  std::pmr::vector<int32_t> types_;
-  std::pmr::vector<int32_t> slots_;  // id or -1; a power of two
+  std::shared_ptr<const void> owner_;  // of what follows
+  std::string_view arena_;             // all spellings
+  std::span<const uint64_t> begins_;   // of each token in arena_, and the end
+  std::span<const int32_t> types_;
+  std::span<const int32_t> slots_;  // open addressing: id or -1; a power of two
+  HashKey key_{};                   // of slots_
   bool has_duplicates_ = false;
 };
 
@@ -88,6 +92,12 @@ Error invalid_element(const gguf::File& file, std::string_view key, uint64_t ind
   return make_error(ErrorCode::kInvalidFile, "{}: {}[{}] at byte {}: {}", escaped(file.path(), 4096), key,
                     index, gguf::element_offset(*file.find(key), index),
                     fmt::format(format, std::forward<Args>(args)...));
+}
+
+// What were to be the tables of this file's tokenizer are others.
+inline Error not_saved_tables(const gguf::File& file) {
+  return make_error(ErrorCode::kInvalidFile, "{}: the tables of its tokenizer that were kept are damaged",
+                    escaped(file.path(), 4096));
 }
 
 // An array of `expected` elements of exactly this type, or an error about it.

@@ -98,6 +98,31 @@ TEST_F(RepackCacheTest, SaysWhyAFileIsNotUsed) {
   EXPECT_TRUE(RepackCache(path_, other).is_open()) << "the new one has taken its place";
 }
 
+TEST_F(RepackCacheTest, KeepsOtherBytesBesideMatrices) {
+  const std::vector<std::byte> other(100, std::byte{3}), newer(7, std::byte{4});
+  RepackCache first(path_, kKey);
+  EXPECT_TRUE(first.find_bytes("other").empty());
+  first.add_bytes("other", other);
+  ASSERT_TRUE(first.save());
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "alone they are not worth a file";
+  add(first, "a");
+  ASSERT_TRUE(first.save());
+  {
+    RepackCache second(path_, kKey);
+    EXPECT_TRUE(second.find_bytes("a").empty()) << "a matrix";
+    const auto found = second.find_bytes("other");
+    EXPECT_TRUE(std::equal(found.begin(), found.end(), other.begin(), other.end()));
+    EXPECT_NE(second.find("a", kMatrix, bytes_->size()), nullptr);
+    EXPECT_FALSE(second.has_news());
+    second.add_bytes("other", newer);
+    ASSERT_TRUE(second.save());
+  }
+  RepackCache third(path_, kKey);
+  const auto found = third.find_bytes("other");
+  EXPECT_TRUE(std::equal(found.begin(), found.end(), newer.begin(), newer.end()));
+  EXPECT_NE(third.find("a", kMatrix, bytes_->size()), nullptr);
+}
+
 TEST_F(RepackCacheTest, AFolderThatCannotBeMadeIsAnError) {
   const std::string file = (folder_ / "file").string();
   std::ofstream(file) << "x";

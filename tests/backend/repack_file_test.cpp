@@ -101,6 +101,28 @@ TEST_F(RepackFileTest, GivesBackWhatWasWritten) {
   EXPECT_TRUE(file->check());
 }
 
+TEST_F(RepackFileTest, WhatIsNoMatrixIsWhole) {
+  const auto write_both = [&] {
+    const std::vector<RepackedMatrix> both = {{"a", DType::kQ8_0, 4, 32, first_},
+                                              {"other", std::nullopt, 1, 64, second_}};
+    ASSERT_TRUE(write_repack_file(path_, kKey, true, both));
+  };
+  write_both();
+  const auto file = RepackFile::open(path_, kKey);
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->matrices().size(), 2u);
+  EXPECT_EQ(file->matrices()[1].dtype, std::nullopt);
+  EXPECT_EQ(std::memcmp(file->matrices()[1].bytes.data(), second_.data(), second_.size()), 0);
+  EXPECT_TRUE(file->check());
+  const std::string good = read();
+  for (size_t i = 1; i <= second_.size(); ++i) {
+    std::string damaged = good;
+    damaged[damaged.size() - i] ^= 4;
+    overwrite(damaged);
+    ASSERT_EQ(refusal(), "\"other\": its bytes are damaged; remove the file, it is made anew") << i;
+  }
+}
+
 TEST_F(RepackFileTest, MayHoldNothing) {
   ASSERT_TRUE(write_repack_file(path_, kKey, false, {}));
   const auto file = RepackFile::open(path_, kKey);
@@ -172,7 +194,7 @@ TEST_F(RepackFileTest, CheckFindsEveryDamagedMatrix) {
 
 TEST_F(RepackFileTest, HostileFilesAreRefused) {
   EXPECT_EQ(refusal_after(0, 0x1122334455667788), "is no repack cache");
-  EXPECT_EQ(refusal_after(kFormatVersion, 2, 4), "expected version 1 of the format, found 2");
+  EXPECT_EQ(refusal_after(kFormatVersion, 3, 4), "expected version 2 of the format, found 3");
   EXPECT_NE(refusal_after(kFileBytes, ~uint64_t{0}), "");
   for (const uint64_t n : {uint64_t{0}, uint64_t{2}, uint64_t{4}, uint64_t{1} << 32, ~uint64_t{0}}) {
     EXPECT_NE(refusal_after(kMatrices, n), "") << n;

@@ -68,6 +68,24 @@ class Repack : public testing::Test {
     return files;
   }
 
+  // What a cache of the model holds, and where.
+  struct Kept {
+    bool is_matrix;
+    std::ptrdiff_t begin, bytes;
+  };
+  std::vector<Kept> kept_in(const fs::path& cache) const {
+    const auto file = gguf::File::open(path_);
+    const auto backend = backend::create_backend("parallel");
+    const auto opened =
+        backend::RepackFile::open(cache.string(), model::repack_key(*file, **backend).value()).value();
+    std::vector<Kept> all;
+    for (const backend::RepackedMatrix& kept : opened.matrices()) {
+      all.push_back({kept.dtype.has_value(), kept.bytes.data() - opened.mapping()->bytes().data(),
+                     static_cast<std::ptrdiff_t>(kept.bytes.size())});
+    }
+    return all;
+  }
+
   fs::path dir_ = test::scratch_dir("repack");
   std::string path_ = (dir_ / "tiny model.gguf").string();
   std::string folder_ = (dir_ / "cache").string();
@@ -131,7 +149,9 @@ TEST_F(Repack, TheSecondStartReadsTheFileAndLeavesIt) {
   // A weight that says whether it is read: scales of 0 give other logits, which the first start did not have.
   const std::vector<float> before = logits("");
   std::string changed = good;
-  std::fill(changed.begin() + 4096 * 10, changed.end(), '\0');
+  for (const Kept& kept : kept_in(cache)) {
+    if (kept.is_matrix) std::fill_n(changed.begin() + kept.begin, kept.bytes, '\0');
+  }
   std::ofstream(cache, std::ios::binary) << changed;
   EXPECT_NE(logits(folder_), before);
   EXPECT_EQ(test::read_file(cache), changed);
@@ -143,6 +163,30 @@ TEST_F(Repack, TheSecondStartReadsTheFileAndLeavesIt) {
   EXPECT_NE(checked.error().message.find("its bytes are damaged"), std::string::npos);
   std::ofstream(cache, std::ios::binary) << good;
   EXPECT_TRUE(model::check_repack_cache(folder_, *file, **backend, {}));
+}
+
+TEST_F(Repack, TheTokenizerIsKeptToo) {
+  const auto ids_of = [](const model::LoadedModel& loaded) {
+    return loaded.tokenizer->encode("a text of some words, and \u00e9\u4f60").value();
+  };
+  const std::vector<int32_t> ids = ids_of(load(""));
+  EXPECT_EQ(ids_of(load(folder_)), ids);
+  ASSERT_EQ(caches().size(), 1u);
+  const fs::path cache = caches().front();
+  const auto written = fs::last_write_time(cache) - std::chrono::hours(1);
+  fs::last_write_time(cache, written);
+  EXPECT_EQ(ids_of(load(folder_)), ids);
+  EXPECT_EQ(fs::last_write_time(cache), written) << "what was kept has been used, or it would be there anew";
+
+  const auto kept = kept_in(cache);
+  const auto tables = std::find_if(kept.begin(), kept.end(), [](const Kept& k) { return !k.is_matrix; });
+  ASSERT_NE(tables, kept.end());
+  std::string changed = test::read_file(cache);
+  changed[static_cast<size_t>(tables->begin + tables->bytes / 2)] ^= 1;
+  std::ofstream(cache, std::ios::binary) << changed;
+  EXPECT_NE(rejection().find("its bytes are damaged"), std::string::npos);
+  EXPECT_EQ(rejection(), "");
+  EXPECT_EQ(ids_of(load(folder_)), ids);
 }
 
 TEST_F(Repack, AChangedModelHasItsCacheMadeAnew) {

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <type_traits>
 
 #include "support/refusal.h"
 #include "support/tiny_vocabulary.h"
@@ -13,8 +12,6 @@ namespace {
 
 using test::byte_level_vocabulary;
 using test::TinyVocabulary;
-
-static_assert(!std::is_move_assignable_v<MergeTable>, "see merge_table.h");
 
 Result<MergeTable> load(const TinyVocabulary& v) {
   const std::vector<std::byte> image = v.image();

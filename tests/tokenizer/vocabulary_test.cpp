@@ -4,7 +4,6 @@
 
 #include <array>
 #include <span>
-#include <type_traits>
 
 #include "support/refusal.h"
 #include "support/tiny_vocabulary.h"
@@ -15,8 +14,6 @@ namespace {
 using test::byte_level_vocabulary;
 using test::sentencepiece_vocabulary;
 using test::TinyVocabulary;
-
-static_assert(!std::is_move_assignable_v<Vocabulary>, "see vocabulary.h");
 
 TEST(Vocabulary, FindsTokensBySpellingAndGivesTheirTypes) {
   const TinyVocabulary v = byte_level_vocabulary();

@@ -1,0 +1,176 @@
+// Tokenizers from tables that were kept: the same in everything, and no bytes that pose as tables can hurt.
+#include "tokenizer/tables.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "models/demo/demo_model.h"
+#include "support/shared_data.h"
+#include "support/tiny_vocabulary.h"
+#include "tokenizer/tokenizer.h"
+
+namespace inferno::tokenizer {
+namespace {
+
+using test::byte_level_vocabulary;
+using test::sentencepiece_vocabulary;
+using test::TinyVocabulary;
+
+struct Kept {
+  gguf::File file;
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::vector<std::byte> tables;
+
+  explicit Kept(const gguf::File& of)
+      : file(of), tokenizer(Tokenizer::from_gguf(file).value()), tables(tokenizer->tables()) {}
+};
+
+// In memory that ends where they end.
+Result<std::shared_ptr<const Tokenizer>> from(const gguf::File& file, std::span<const std::byte> tables) {
+  const auto memory = std::make_shared<const std::vector<std::byte>>(tables.begin(), tables.end());
+  return Tokenizer::from_tables(file, *memory, memory);
+}
+
+gguf::File file_of(const TinyVocabulary& vocabulary) {
+  static std::vector<std::unique_ptr<std::vector<std::byte>>> images;
+  images.push_back(std::make_unique<std::vector<std::byte>>(vocabulary.image()));
+  return gguf::File::from_memory(*images.back(), "tiny.gguf").value();
+}
+
+gguf::File demo_file() {
+  return gguf::File::from_memory(demo::model_bytes(), demo::kModelName).value();
+}
+
+std::vector<std::string> some_texts() {
+  std::vector<std::string> texts = {"hello world",
+                                    "",
+                                    " ",
+                                    "Once upon a time, there was a fox.\n\n\tIt said:",
+                                    "<|end|>hello<think> x",
+                                    "na\u00efve \u4f60\u597d \U0001F600",
+                                    "\xff\xfe a"};
+  std::mt19937 random(1);
+  std::string noise(300, ' ');
+  for (char& c : noise) c = static_cast<char>(random() % 256);
+  texts.push_back(noise);
+  return texts;
+}
+
+void expect_the_same(const Tokenizer& a, const Tokenizer& b) {
+  ASSERT_EQ(a.vocab_size(), b.vocab_size());
+  for (int32_t id = 0; id < a.vocab_size(); ++id) {
+    ASSERT_EQ(a.spelling(id), b.spelling(id)) << id;
+    ASSERT_EQ(a.type(id), b.type(id)) << id;
+    ASSERT_EQ(a.piece(id), b.piece(id)) << id;
+    ASSERT_EQ(a.find(a.spelling(id)), b.find(a.spelling(id))) << id;
+  }
+  EXPECT_EQ(a.find("no such token"), b.find("no such token"));
+  for (const std::string& text : some_texts()) {
+    const auto ids = a.encode(text).value();
+    EXPECT_EQ(ids, b.encode(text).value()) << text;
+    EXPECT_EQ(a.decode(ids).value(), b.decode(ids).value()) << text;
+  }
+  EXPECT_EQ(a.bos_id(), b.bos_id());
+  EXPECT_EQ(a.end_ids(), b.end_ids());
+  EXPECT_EQ(a.model(), b.model());
+  EXPECT_EQ(a.pretokenizer(), b.pretokenizer());
+  EXPECT_EQ(a.adds_space_prefix(), b.adds_space_prefix());
+}
+
+std::vector<gguf::File> all_files() {
+  TinyVocabulary twice = byte_level_vocabulary();
+  twice.add("hello");
+  return {file_of(byte_level_vocabulary()), file_of(sentencepiece_vocabulary()), file_of(twice), demo_file()};
+}
+
+TEST(TokenizerTables, AreTheSameTokenizer) {
+  for (const gguf::File& file : all_files()) {
+    const Kept kept(file);
+    const auto again = from(file, kept.tables);
+    ASSERT_TRUE(again) << again.error().message;
+    expect_the_same(*kept.tokenizer, **again);
+    EXPECT_EQ((*again)->tables(), kept.tables) << "they can be kept again";
+  }
+}
+
+class RealTokenizerTables : public testing::TestWithParam<const char*> {};
+
+TEST_P(RealTokenizerTables, AreTheSameTokenizer) {
+  const std::string name = std::string("tokenizers/gguf-vocab/") + GetParam();
+  REQUIRE_SHARED_DATA(name);
+  const Kept kept(gguf::File::open(test::shared_data(name).string()).value());
+  const auto again = from(kept.file, kept.tables);
+  ASSERT_TRUE(again) << again.error().message;
+  expect_the_same(*kept.tokenizer, **again);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shared, RealTokenizerTables,
+                         testing::Values("vocab-qwen3.gguf", "vocab-llama3.gguf", "vocab-gemma3.gguf"));
+
+TEST(TokenizerTables, OutliveTheFile) {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  {
+    const std::vector<std::byte> image = byte_level_vocabulary().image();
+    const Kept kept(gguf::File::from_memory(image, "tiny.gguf").value());
+    tokenizer = from(kept.file, kept.tables).value();
+  }
+  EXPECT_EQ(tokenizer->decode(tokenizer->encode("hello world").value()).value(), "hello world");
+}
+
+TEST(TokenizerTables, CutOffTheyAreRefused) {
+  for (const gguf::File& file : {file_of(byte_level_vocabulary()), file_of(sentencepiece_vocabulary())}) {
+    const Kept kept(file);
+    for (size_t n = 0; n < kept.tables.size(); ++n) {
+      const auto cut = from(file, std::span(kept.tables).first(n));
+      ASSERT_FALSE(cut) << n;
+      ASSERT_EQ(cut.error().code, ErrorCode::kInvalidFile);
+      ASSERT_EQ(cut.error().message, "tiny.gguf: the tables of its tokenizer that were kept are damaged");
+    }
+  }
+}
+
+TEST(TokenizerTables, OfAnotherVersionTheyAreRefused) {
+  const Kept kept(demo_file());
+  std::vector<std::byte> tables = kept.tables;
+  tables[0] ^= std::byte{0x80};
+  EXPECT_FALSE(from(kept.file, tables));
+}
+
+// Other ids may come of it, but nothing is read that is not there, and everything ends.
+TEST(TokenizerTables, WhateverIsInThemNothingIsReadBeyond) {
+  std::mt19937 random(7);
+  for (const gguf::File& file : {file_of(byte_level_vocabulary()), file_of(sentencepiece_vocabulary())}) {
+    const Kept kept(file);
+    int n_refused = 0;
+    for (int i = 0; i < 3000; ++i) {
+      std::vector<std::byte> tables = kept.tables;
+      for (unsigned n = 1 + random() % 8; n > 0; --n) {
+        constexpr std::byte kValues[] = {std::byte{0}, std::byte{1}, std::byte{0x7f}, std::byte{0x80},
+                                         std::byte{0xff}};
+        tables[random() % tables.size()] = random() % 2 == 0 ? kValues[random() % std::size(kValues)]
+                                                             : static_cast<std::byte>(random() % 256);
+      }
+      const auto tokenizer = from(file, tables);
+      if (!tokenizer) {
+        ++n_refused;
+        continue;
+      }
+      for (const std::string& text : some_texts()) {
+        const auto ids = (*tokenizer)->encode(text);
+        ASSERT_TRUE(ids);
+        ASSERT_TRUE((*tokenizer)->decode(*ids));
+      }
+      for (int32_t id = 0; id < (*tokenizer)->vocab_size(); ++id) (*tokenizer)->piece(id);
+    }
+    EXPECT_GT(n_refused, 300);
+  }
+}
+
+TEST(TokenizerTables, OfAnotherVocabularyTheyAreRefused) {
+  const Kept tiny(file_of(byte_level_vocabulary()));
+  EXPECT_FALSE(from(demo_file(), tiny.tables)) << "ids that the file names are not there";
+}
+
+}  // namespace
+}  // namespace inferno::tokenizer
