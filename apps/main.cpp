@@ -54,22 +54,13 @@ int run_inferno(int argc, char** argv) {
       "  inferno tokenize model.gguf \"Hello, world!\"         ids of a text\n\n"
       "`inferno COMMAND --help` shows a command's options, `inferno help environment` the variables that\n"
       "are read.");
-  std::vector<std::pair<Command, Run>> runs;
-  for (const CommandRow& row : command_rows()) {
-    if (row.name == nullptr) continue;
-    const Command command = root.add_command(row.name, row.summary);
-    runs.emplace_back(command, row.setup(command));
-  }
-  if (argc < 2) {
-    std::fputs(root.help().c_str(), stderr);
-    return 2;
-  }
   // What people try who know other programs.
   std::vector<char*> words(argv, argv + argc);
   std::string help = "--help";
   std::string version = "--version";
-  if (words[1] == std::string_view("-v") || words[1] == std::string_view("-V")) words[1] = version.data();
-  if (words[1] == std::string_view("help")) {
+  if (argc > 1 && (words[1] == std::string_view("-v") || words[1] == std::string_view("-V")))
+    words[1] = version.data();
+  if (argc > 1 && words[1] == std::string_view("help")) {
     if (argc == 3 && words[2] == std::string_view(kEnvironmentTopic)) {
       write_stdout(environment_help());
       return finish_stdout();
@@ -77,17 +68,32 @@ int run_inferno(int argc, char** argv) {
     words.erase(words.begin() + 1);
     words.push_back(help.data());
   }
-  argv = words.data();
+  // The options of those that are not named would take a start longer than to read the command line.
+  const auto is_named = [&](std::string_view name) {
+    return std::ranges::find(words, name, [](const char* word) { return std::string_view(word); }) !=
+           words.end();
+  };
+  std::vector<std::pair<Command, Run>> runs;
+  for (const CommandRow& row : command_rows()) {
+    if (row.name == nullptr) continue;
+    const Command command = root.add_command(row.name, row.summary);
+    runs.emplace_back(command, is_named(row.name) ? row.setup(command) : Run());
+  }
+  if (argc < 2) {
+    std::fputs(root.help().c_str(), stderr);
+    return 2;
+  }
   // An unknown word in the place of the sub-command, before anything else is said about the rest.
-  const auto is_command = [&](const auto& entry) { return argv[1] == entry.first.name(); };
-  if (argv[1][0] != '-' && std::none_of(runs.begin(), runs.end(), is_command)) {
+  const std::string first = words[1];
+  const auto is_first = [&](const auto& entry) { return first == entry.first.name(); };
+  if (!first.starts_with('-') && std::ranges::none_of(runs, is_first)) {
     const int code =
-        fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", quote(argv[1]),
-                        means_generate(argv[1]) ? "; did you mean generate?" : root.suggestion(argv[1])));
+        fail(make_error(ErrorCode::kInvalidArgument, "{} is not a command of inferno{}", quote(first),
+                        means_generate(first) ? "; did you mean generate?" : root.suggestion(first)));
     std::fputs(help_pointer("inferno").c_str(), stderr);
     return code;
   }
-  if (const auto code = program.read(argc, argv)) return *code;
+  if (const auto code = program.read(argc, words.data())) return *code;
   for (const auto& [command, run] : runs) {
     if (command.is_given()) return run_checked(run);
   }
