@@ -68,7 +68,8 @@ int run_inferno(int argc, char** argv) {
     words.erase(words.begin() + 1);
     words.push_back(help.data());
   }
-  // The options of those that are not named would take a start longer than to read the command line.
+  // The options of those that are not named would take a start longer than to read the command line;
+  // completion scripts have them all.
   const auto is_named = [&](std::string_view name) {
     return std::ranges::find(words, name, [](const char* word) { return std::string_view(word); }) !=
            words.end();
@@ -77,7 +78,8 @@ int run_inferno(int argc, char** argv) {
   for (const CommandRow& row : command_rows()) {
     if (row.name == nullptr) continue;
     const Command command = root.add_command(row.name, row.summary);
-    runs.emplace_back(command, is_named(row.name) ? row.setup(command) : Run());
+    const bool is_needed = is_named(row.name) || is_named("completion");
+    runs.emplace_back(command, is_needed ? row.setup(command) : Run());
   }
   if (argc < 2) {
     std::fputs(root.help().c_str(), stderr);

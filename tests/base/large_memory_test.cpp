@@ -215,7 +215,7 @@ size_t huge_bytes_of_plain_memory(size_t bytes, bool is_asked_for, bool is_all_w
 
 // However slow huge ones are; also what is written bit by bit, if it is not much.
 TEST(LargeMemory, BeginsInHugePagesWhereSmallOnesAreSlowToRead) {
-  constexpr size_t kHuge = size_t{2} << 20, kLittle = size_t{6} << 20, kMuch = size_t{80} << 20;
+  constexpr size_t kHuge = size_t{2} << 20, kLittle = size_t{6} << 20, kMuch = size_t{300} << 20;
   constexpr size_t kFilled = size_t{16} << 20;
   if (huge_bytes_of_plain_memory(kFilled, true, true) < kFilled)
     GTEST_SKIP() << "this system has no huge pages of 2 MiB to give, or not so many";
