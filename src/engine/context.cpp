@@ -28,6 +28,7 @@ Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wa
   batch_.clear();
   batch_.append(*cache_, kSequence, tokens, length_, wanted);
   batch_.highest_only = highest_only;
+  logits_ = {};
   TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
   if (wanted != model::Batch::Logits::kNone) {
     const auto n = static_cast<size_t>(logits.values.n_elements());

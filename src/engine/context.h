@@ -30,7 +30,7 @@ class Context {
   // One pass over at most model.max_batch() tokens that follow those already there. Afterwards logits() has
   // the rows that were wanted: (1, vocab) for kLast, (n_tokens, vocab) for kAll, none for kNone; with
   // highest_only of each row the highest logit and those it might have been taken for, else -inf. Errors:
-  // those of Model::forward; the context is then as it was before.
+  // those of Model::forward; the context is then as it was before, but for logits().
   Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted, const CancelFn& cancelled = {},
                  bool highest_only = false);
   // Until the model's next pass, of whatever context.
