@@ -15,7 +15,7 @@ constexpr CommandRow kCommands[] = {
     {"ceilings", nullptr, "Show how fast this machine reads memory and computes", setup_ceilings},
     {"bench", nullptr, "Measure speeds, compare and show them", setup_bench},
     {"cache", nullptr, "List or remove the repacked weights that --repack-cache keeps", setup_cache},
-    {"completion", nullptr, "Print a completion script for a shell", setup_completion},
+    {kCompletionCommand, nullptr, "Print a completion script for a shell", setup_completion},
     {nullptr, "model-generate", "Generate greedily and show every number", setup_model_generate},
     {nullptr, "bench-generation", "Time the configurations of a suite on one model", setup_bench_generation},
     {nullptr, "tokenizer-demo", "Show the tokens of a text and the way back", setup_tokenizer_demo},

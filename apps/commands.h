@@ -20,6 +20,9 @@ struct CommandRow {
 };
 std::span<const CommandRow> command_rows();
 
+// The command that asks for the options of all others.
+constexpr const char* kCompletionCommand = "completion";
+
 // `inferno help environment`: most variables are for few readers, and longer to tell than the commands.
 constexpr const char* kEnvironmentTopic = "environment";
 

@@ -78,7 +78,7 @@ int run_inferno(int argc, char** argv) {
   for (const CommandRow& row : command_rows()) {
     if (row.name == nullptr) continue;
     const Command command = root.add_command(row.name, row.summary);
-    const bool is_needed = is_named(row.name) || is_named("completion");
+    const bool is_needed = is_named(row.name) || is_named(kCompletionCommand);
     runs.emplace_back(command, is_needed ? row.setup(command) : Run());
   }
   if (argc < 2) {

@@ -81,7 +81,7 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv) {
                    "either, files below 1 GiB are checked and warned of");
   add_repack_cache_option(
       command, options,
-      "Keep repacked weights in a file, so that the model's next start finds them; none of "
+      "Keep repacked weights and the tokenizer in a file, so that the model's next start finds them; none of "
       "the demo model, of synthetic models and with --backend scalar");
   if (!with_kv) return;
   // A flag, so that `--kv PROMPT` leaves the prompt alone: a value comes as --kv=basic only.

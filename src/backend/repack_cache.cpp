@@ -7,14 +7,16 @@
 
 #include "base/atomic_file.h"
 #include "base/cache_folder.h"
+#include "base/check.h"
 
 namespace inferno::backend {
 
 RepackCache::RepackCache(std::string path, RepackKey key, Bytes bytes)
     : path_(std::move(path)), key_(std::move(key)) {
   auto file = RepackFile::open(path_, key_);
-  if (file && bytes == Bytes::kChecked) {
-    if (const Status whole = file->check(); !whole) {
+  if (file) {
+    const Status whole = bytes == Bytes::kChecked ? file->check() : file->check_all_but_matrices();
+    if (!whole) {
       was_damaged_ = true;
       file = whole.error();
     }
@@ -53,15 +55,15 @@ void RepackCache::add(std::string_view name, const Tensor& tensor, std::span<con
 std::span<const std::byte> RepackCache::find_bytes(std::string_view name) {
   const auto found = in_file_.find(name);
   if (found == in_file_.end() || found->second.dtype) return {};
-  used_.push_back(found->second);
+  if (std::ranges::find(used_, name, &RepackedMatrix::name) == used_.end()) used_.push_back(found->second);
   return found->second.bytes;
 }
 
 void RepackCache::add_bytes(std::string_view name, std::vector<std::byte> bytes) {
+  CHECK(!bytes.empty(), "no bytes to keep as {}", name);
   std::erase_if(used_, [&](const RepackedMatrix& found) { return found.name == name; });
-  const auto owner = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
-  used_.push_back({std::string(name), std::nullopt, 1, static_cast<int64_t>(owner->size()), *owner});
-  owners_.push_back(owner);
+  const auto& kept = *bytes_.emplace_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+  used_.push_back({std::string(name), std::nullopt, 1, static_cast<int64_t>(kept.size()), kept});
   has_news_ = true;
 }
 

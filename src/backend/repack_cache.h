@@ -16,7 +16,8 @@ namespace inferno::backend {
 
 class RepackCache {
  public:
-  enum class Bytes { kTrusted, kChecked };  // whether matrices are held against their hashes
+  // Whether matrices are held against their hashes, whose damage shows in numbers alone; all else always is.
+  enum class Bytes { kTrusted, kChecked };
 
   // Takes what lies at `path` if it is good for `key`; else begins empty, and rejection() says why unless
   // nothing lay there.
@@ -24,7 +25,7 @@ class RepackCache {
 
   const std::string& path() const { return path_; }
   const std::string& rejection() const { return rejection_; }
-  // Whether that is because its matrices are not those that were written, as Bytes::kChecked finds out.
+  // Whether that is because its bytes are not those that were written.
   bool was_damaged() const { return was_damaged_; }
   // Whether there is a file that is used.
   bool is_open() const { return mapping_ != nullptr; }
@@ -45,11 +46,11 @@ class RepackCache {
   void add(std::string_view name, const Tensor& tensor, std::span<const std::byte> bytes,
            std::shared_ptr<const void> owner);
 
-  // The same of what is no matrix but belongs to the model, under a name that no tensor has; these bytes are
-  // those that were added whatever Bytes says. Found: none where the file does not have them.
+  // The same of what is no matrix but belongs to the model, under a name that no tensor has: empty if the
+  // file does not have it. What is added takes the place of what was found.
   std::span<const std::byte> find_bytes(std::string_view name);
   void add_bytes(std::string_view name, std::vector<std::byte> bytes);
-  // Of what was found, for as long as it lives.
+  // Keeps alive what find_bytes() gave.
   std::shared_ptr<const void> owner() const { return mapping_; }
 
   // Writes everything that was found or added, if there is anything new in it and a matrix among it; the
@@ -67,7 +68,8 @@ class RepackCache {
   bool weights_are_finite_ = false;
   bool has_news_ = false;
   std::vector<RepackedMatrix> used_;                 // what was found or added, in the order of loading
-  std::vector<std::shared_ptr<const void>> owners_;  // of what was added
+  std::vector<std::shared_ptr<const void>> owners_;  // of matrices that were added
+  std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;  // that were added
 };
 
 }  // namespace inferno::backend

@@ -201,7 +201,7 @@ Result<RepackFile> RepackFile::open(const std::string& path, const RepackKey& ke
     return invalid(path, "its directory is too short");
   result.matrices_.reserve(header.n_matrices);
   for (uint64_t i = 0; i < header.n_matrices; ++i) {
-    const auto bad = [&](std::string_view what) { return invalid(path, "matrix {}: {}", i, what); };
+    const auto bad = [&](std::string_view what) { return invalid(path, "entry {}: {}", i, what); };
     Entry entry;
     RepackedMatrix matrix;
     if (!reader.read(entry) || entry.name_bytes > kMaxNameBytes ||
@@ -217,13 +217,13 @@ Result<RepackFile> RepackFile::open(const std::string& path, const RepackKey& ke
     matrix.rows = entry.rows;
     matrix.cols = entry.cols;
     matrix.bytes = file.subspan(entry.offset, entry.bytes);
-    if (!matrix.dtype && hash_of_matrix(matrix.bytes, [](std::span<const std::byte>) {}) != entry.hash)
-      return damaged(path, matrix);
+    if (!matrix.dtype && (matrix.rows != 1 || static_cast<uint64_t>(matrix.cols) != entry.bytes))
+      return bad("it is no matrix, and its shape not that of its bytes");
     result.hashes_.push_back(entry.hash);
     result.matrices_.push_back(std::move(matrix));
     if (!names.insert(result.matrices_.back().name).second) return bad("its name is there twice");
   }
-  if (!reader.empty() || end != file.size()) return invalid(path, "has bytes of no matrix");
+  if (!reader.empty() || end != file.size()) return invalid(path, "has bytes of no entry");
   result.weights_are_finite_ = header.weights_are_finite == 1;
   return result;
 }
@@ -236,6 +236,15 @@ Status RepackFile::check(const ProgressFn& progress) const {
       return damaged(mapping_->path(), matrix);
     }
     if (progress) progress("checking the repack cache", i + 1, matrices_.size());
+  }
+  return {};
+}
+
+Status RepackFile::check_all_but_matrices() const {
+  for (size_t i = 0; i < matrices_.size(); ++i) {
+    const RepackedMatrix& kept = matrices_[i];
+    const auto keep = [](std::span<const std::byte>) {};
+    if (!kept.dtype && hash_of_matrix(kept.bytes, keep) != hashes_[i]) return damaged(mapping_->path(), kept);
   }
   return {};
 }

@@ -47,8 +47,8 @@ bool is_repack_file(const std::string& path);
 // Once open, every name and span is in bounds, and each span is 64-byte aligned.
 class RepackFile {
  public:
-  // Reads all but the bytes of the matrices, whose damage shows in numbers alone. Errors: kIo; kInvalidFile
-  // for a file that is not whole, not of this format or not of `key`, with what it is instead.
+  // Reads header and directory. Errors: kIo; kInvalidFile for a file that is not whole, not of this format or
+  // not of `key`, with what it is instead.
   static Result<RepackFile> open(const std::string& path, const RepackKey& key);
 
   // In the file's order; no name twice.
@@ -57,9 +57,10 @@ class RepackFile {
   bool weights_are_finite() const { return weights_are_finite_; }
   const std::shared_ptr<const MappedFile>& mapping() const { return mapping_; }
 
-  // Reads all bytes of the matrices and holds them against their hashes: kInvalidFile names the first that
-  // differs.
+  // Reads all bytes, or those of what is no matrix alone, and holds them against their hashes: kInvalidFile
+  // names the first that differ.
   Status check(const ProgressFn& progress = {}) const;
+  Status check_all_but_matrices() const;
 
  private:
   std::shared_ptr<const MappedFile> mapping_;

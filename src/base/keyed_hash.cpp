@@ -63,17 +63,15 @@ uint64_t sip_hash(HashKey key, uint64_t value) {
   return state.finish();
 }
 
-HashKey process_hash_key() {
-  static const HashKey key = [] {
-    std::random_device random;
-    const auto word = [&] { return (uint64_t{random()} << 32) | random(); };
-    return HashKey{word(), word()};
-  }();
-  return key;
+HashKey random_hash_key() {
+  std::random_device random;
+  const auto word = [&] { return (uint64_t{random()} << 32) | random(); };
+  return {word(), word()};
 }
 
 uint64_t keyed_hash(std::string_view bytes) {
-  return sip_hash(process_hash_key(), bytes);
+  static const HashKey key = random_hash_key();
+  return sip_hash(key, bytes);
 }
 
 }  // namespace inferno

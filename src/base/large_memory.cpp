@@ -39,7 +39,7 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kTimedCopy = size_t{32} << 10;
 
 // Memory that is written bit by bit and no larger than this is in huge pages from the start, where small ones
-// are slow to read: little of it stays unwritten.
+// are slow to read, though with the first positions of keys and values nearly all of it is made.
 constexpr size_t kSoonWritten = size_t{256} << 20;
 
 size_t round_up(size_t bytes, size_t to) {
@@ -60,14 +60,14 @@ void interleave(void* at, size_t bytes, const std::vector<unsigned>& nodes) {
 
 // By us or, for all that the process has, by numactl: page by page over several nodes. A huge page would be
 // on one of them, the same again and again.
-bool is_interleaved(void* at) {
+bool is_interleaved(void* at = nullptr) {
   constexpr int kWeightedInterleave = 6;  // Linux 6.9; headers may be older
   const auto is_so = [](void* of, unsigned long flags) {
     int mode = MPOL_DEFAULT;
     if (::syscall(SYS_get_mempolicy, &mode, nullptr, 0, of, flags) != 0) return false;
     return mode == MPOL_INTERLEAVE || mode == kWeightedInterleave;
   };
-  return is_so(at, MPOL_F_ADDR) || is_so(nullptr, 0);
+  return (at != nullptr && is_so(at, MPOL_F_ADDR)) || is_so(nullptr, 0);
 }
 
 // Of a small page that the system has made, but nobody has touched: the quicker of two tries. 0 where the
@@ -196,7 +196,9 @@ void LargeMemory::look_at_small_pages() {
   page_size_.count_first_reading(time_first_reading());
 }
 
-bool LargeMemory::small_are_slow_to_read() {
+// A huge page has one node, and the threads that share what is in it may have several.
+bool LargeMemory::begins_in_huge_pages(size_t bytes) {
+  if (bytes > kSoonWritten || nodes_.size() > 1 || is_interleaved()) return false;
   look_at_small_pages();
   return page_size_.small_are_slow_to_read();
 }
@@ -228,12 +230,9 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
 
 Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes) {
   TRY_ASSIGN(const auto mapping, map(bytes));
-  // A huge page has one node, and the threads that share what is in it may have several.
-  if (nodes_.size() > 1 || is_interleaved(mapping->begin)) {
-    // They stay where the system puts them.
-  } else if (bytes <= kSoonWritten && small_are_slow_to_read()) {
+  if (begins_in_huge_pages(bytes)) {
     ::madvise(mapping->begin, round_up(bytes, kHugePage), MADV_HUGEPAGE);
-  } else {
+  } else if (nodes_.size() <= 1 && !is_interleaved(mapping->begin)) {
     for (size_t at = 0; at < bytes; at += kHugePage) mover_.add_unwritten(mapping, mapping->begin + at);
   }
   return std::shared_ptr<void>(mapping, mapping->begin);

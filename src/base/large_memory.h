@@ -43,8 +43,8 @@ class LargeMemory {
   // to read (PageSizeChoice::small_are_slow_to_read).
   Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
   void written() { mover_.look(); }
-  // Whether alloc_unwritten() does so here.
-  bool small_are_slow_to_read();
+  // Whether alloc_unwritten() of so many begins in huge pages.
+  bool begins_in_huge_pages(size_t bytes);
 
   // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
   bool settle(std::chrono::milliseconds most) { return mover_.hurry(most); }

@@ -24,11 +24,11 @@ Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache, DType 
 
 Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
                         const CancelFn& cancelled, bool highest_only) {
+  logits_ = {};
   TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
   batch_.clear();
   batch_.append(*cache_, kSequence, tokens, length_, wanted);
   batch_.highest_only = highest_only;
-  logits_ = {};
   TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
   if (wanted != model::Batch::Logits::kNone) {
     const auto n = static_cast<size_t>(logits.values.n_elements());

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "backend/repack_cache.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "model/check_tensors.h"
 #include "model/repack.h"
@@ -45,8 +46,10 @@ struct LoadedTokenizer {
 Result<LoadedTokenizer> make_tokenizer(const gguf::File& file, std::span<const std::byte> tables,
                                        const std::shared_ptr<const void>& owner) {
   if (!tables.empty()) {
-    if (auto cached = tokenizer::Tokenizer::from_tables(file, tables, owner))
-      return LoadedTokenizer{*cached, true};
+    const auto cached = tokenizer::Tokenizer::from_tables(file, tables, owner);
+    if (cached) return LoadedTokenizer{*cached, true};
+    log::event(log::Level::kWarn, "inferno::model", "repack cache is made anew",
+               {{"because", cached.error().message}});
   }
   TRY_ASSIGN(auto tokenizer, tokenizer::Tokenizer::from_gguf(file));
   return LoadedTokenizer{std::move(tokenizer), false};

@@ -108,7 +108,7 @@ Result<MergeTable> MergeTable::load(const gguf::File& file, const Vocabulary& vo
     return invalid_key(file, kMergesKey, "expected at most 4294967295 merges, found {}", merges.size());
   }
   const auto built = std::make_shared<Built>(n_slots(merges.size()));
-  MergeTable table(built, built->slots, process_hash_key());
+  MergeTable table(built, built->slots, random_hash_key());
   std::array<SpelledMerge, kBatch> batch;
   size_t n = 0;
   size_t bytes = 0;
@@ -184,10 +184,12 @@ std::optional<MergeTable> MergeTable::from_tables(TableReader& tables, const Voc
   const auto key = tables.take_one<HashKey>();
   const auto slots = n ? tables.take<Slot>(*n) : std::nullopt;
   if (!slots || !std::has_single_bit(*n)) return std::nullopt;
-  // No look-up leaves the tables or goes on for ever, and some merges are found.
+  // No look-up leaves the tables or takes long, and some merges are found.
   const auto is_empty = [](const Slot& slot) { return slot.pair == kNoPair; };
   const auto is_merge = [&](const Slot& slot) { return is_empty(slot) || vocabulary.valid(slot.merge.id); };
-  if (std::ranges::none_of(*slots, is_empty) || !std::ranges::all_of(*slots, is_merge)) return std::nullopt;
+  const auto n_empty = static_cast<size_t>(std::ranges::count_if(*slots, is_empty));
+  if (n_empty < slots->size() / 3 || n_empty == 0 || !std::ranges::all_of(*slots, is_merge))
+    return std::nullopt;
   MergeTable table(tables.owner(), *slots, *key);
   for (size_t i = 0; i < kTried; ++i) {
     const Slot& slot = (*slots)[i * slots->size() / kTried];

@@ -12,7 +12,8 @@
 namespace inferno::tokenizer {
 namespace {
 
-// Whoever changes what save() of any part writes, or how it is looked up, raises it.
+// Whoever changes what save() of any part writes, what that means or how it is looked up, raises it: tables
+// are kept in files.
 constexpr uint64_t kTablesVersion = 1;
 
 }  // namespace
@@ -44,7 +45,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::from_tables(const gguf::File
   const telemetry::ScopedCounter counter("tokenizer::Load");
   TableReader saved(tables, std::move(owner));
   if (saved.take_one<uint64_t>() != kTablesVersion) return not_saved_tables(file);
-  std::optional<Vocabulary> vocabulary = Vocabulary::from_tables(saved);
+  std::optional<Vocabulary> vocabulary = Vocabulary::from_tables(file, saved);
   if (!vocabulary) return not_saved_tables(file);
   std::shared_ptr<Tokenizer> tokenizer(new Tokenizer(std::move(*vocabulary)));
   TRY(tokenizer->load_text_model(file, &saved));

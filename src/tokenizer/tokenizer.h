@@ -37,9 +37,9 @@ class Tokenizer {
   // merge_table.h, byte_bpe.h and sentencepiece_bpe.h. All strings are copied: the file need not outlive the
   // tokenizer.
   static Result<std::shared_ptr<const Tokenizer>> from_gguf(const gguf::File& file);
-  // What that takes longest for, as bytes of this version of the program, to be kept and used as they lie:
-  // from_tables() of the same file's is the same tokenizer at once. Besides what from_gguf() refuses, it
-  // refuses bytes that no tables lie in; of such as another file's it notices a part.
+  // What that takes longest for, as bytes to be kept and used as they lie: from_tables() of the same file's
+  // is the same tokenizer at once. It takes the tokens and merges for checked; kInvalidFile for tables that
+  // reads would leave, of another version of the program, or, as far as it notices, of another file.
   std::vector<std::byte> tables() const;
   static Result<std::shared_ptr<const Tokenizer>> from_tables(const gguf::File& file,
                                                               std::span<const std::byte> tables,

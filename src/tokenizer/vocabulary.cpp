@@ -115,13 +115,15 @@ Status Vocabulary::load_types(const gguf::File& file, Built& built) {
   return {};
 }
 
+size_t Vocabulary::longest(int32_t id) const {
+  return is_matched_in_text(type(id)) ? kMaxMatchedTokenBytes : kMaxTokenBytes;
+}
+
 Status Vocabulary::check_lengths(const gguf::File& file) const {
   for (int32_t id = 0; id < size(); ++id) {
-    const size_t length = spelling(id).size();
-    const size_t limit = is_matched_in_text(type(id)) ? kMaxMatchedTokenBytes : kMaxTokenBytes;
-    if (length > limit) {
+    if (const size_t length = spelling(id).size(); length > longest(id)) {
       return invalid_element(file, kTokensKey, id, "has {} bytes, at most {} are allowed for its type",
-                             length, limit);
+                             length, longest(id));
     }
   }
   return {};
@@ -129,7 +131,7 @@ Status Vocabulary::check_lengths(const gguf::File& file) const {
 
 void Vocabulary::build_index(std::span<int32_t> slots) {
   slots_ = slots;
-  key_ = process_hash_key();
+  key_ = random_hash_key();
   const size_t mask = slots.size() - 1;
   std::array<size_t, kFoundTogether> first;
   for (int32_t begin = 0; begin < size(); begin += static_cast<int32_t>(kFoundTogether)) {
@@ -164,7 +166,7 @@ void Vocabulary::save(TableWriter& tables) const {
   tables.add(slots_);
 }
 
-std::optional<Vocabulary> Vocabulary::from_tables(TableReader& tables) {
+std::optional<Vocabulary> Vocabulary::from_tables(const gguf::File& file, TableReader& tables) {
   const auto n = tables.take_one<uint64_t>();
   const auto n_bytes = tables.take_one<uint64_t>();
   const auto key = tables.take_one<HashKey>();
@@ -176,6 +178,8 @@ std::optional<Vocabulary> Vocabulary::from_tables(TableReader& tables) {
   const auto types = tables.take<int32_t>(*n);
   const auto slots = tables.take<int32_t>(n_slots(*n));
   if (!arena || !begins || !types || !slots) return std::nullopt;
+  const auto tokens = file.meta_strings(kTokensKey);
+  if (!tokens || tokens->size() != *n || tokens->n_bytes() != *n_bytes) return std::nullopt;
   Vocabulary vocabulary;
   vocabulary.owner_ = tables.owner();
   vocabulary.arena_ = {arena->data(), arena->size()};
@@ -188,7 +192,7 @@ std::optional<Vocabulary> Vocabulary::from_tables(TableReader& tables) {
   return vocabulary;
 }
 
-// So much that no look-up leaves the tables or goes on for ever, and that some tokens are found.
+// So much that no look-up leaves the tables or takes long, and that some tokens are found.
 bool Vocabulary::is_consistent() const {
   constexpr int32_t kTried = 64;
   if (begins_.front() != 0 || begins_.back() != arena_.size() || !std::ranges::is_sorted(begins_) ||
@@ -196,7 +200,11 @@ bool Vocabulary::is_consistent() const {
     return false;
   }
   const auto is_id = [&](int32_t slot) { return slot >= -1 && slot < size(); };
-  if (!std::ranges::all_of(slots_, is_id) || std::ranges::find(slots_, -1) == slots_.end()) return false;
+  const auto n_empty = static_cast<size_t>(std::ranges::count(slots_, -1));
+  if (!std::ranges::all_of(slots_, is_id) || n_empty < slots_.size() - types_.size()) return false;
+  for (int32_t id = 0; id < size(); ++id) {
+    if (spelling(id).size() > longest(id)) return false;
+  }
   for (int32_t i = 0; i < kTried; ++i) {
     const std::string_view token = spelling(static_cast<int32_t>(int64_t{i} * size() / kTried));
     if (!token.empty() && !find(token)) return false;

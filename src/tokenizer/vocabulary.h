@@ -35,8 +35,10 @@ class Vocabulary {
   // exist. Allowed, because converters have written such files: empty tokens (never matched) and duplicates
   // (find() gives the first, every one decodes).
   static Result<Vocabulary> load(const gguf::File& file);
-  // What save() has written, used as it lies; nullopt where it is anything else.
-  static std::optional<Vocabulary> from_tables(TableReader& tables);
+  // What save() has written of the same file's, used as it lies. nullopt where it is anything else, as far as
+  // that is seen: what leads out of the tables, another number of tokens or of their bytes, tokens that are
+  // not found.
+  static std::optional<Vocabulary> from_tables(const gguf::File& file, TableReader& tables);
   void save(TableWriter& tables) const;
 
   int32_t size() const { return static_cast<int32_t>(types_.size()); }
@@ -58,6 +60,7 @@ class Vocabulary {
   Vocabulary() = default;
   static Status load_tokens(const gguf::File& file, const gguf::StringRange& tokens, Built& built);
   static Status load_types(const gguf::File& file, Built& built);
+  size_t longest(int32_t id) const;  // that a token of its type may be, in bytes
   Status check_lengths(const gguf::File& file) const;
   void build_index(std::span<int32_t> slots);
   bool is_consistent() const;

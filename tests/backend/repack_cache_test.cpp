@@ -114,8 +114,11 @@ TEST_F(RepackCacheTest, KeepsOtherBytesBesideMatrices) {
     EXPECT_TRUE(std::equal(found.begin(), found.end(), other.begin(), other.end()));
     EXPECT_NE(second.find("a", kMatrix, bytes_->size()), nullptr);
     EXPECT_FALSE(second.has_news());
+    EXPECT_EQ(second.find_bytes("other").size(), other.size()) << "asked for twice it is kept once";
     second.add_bytes("other", newer);
     ASSERT_TRUE(second.save());
+    add(second, "b");
+    ASSERT_TRUE(second.save()) << "what was added is still there";
   }
   RepackCache third(path_, kKey);
   const auto found = third.find_bytes("other");

@@ -114,12 +114,34 @@ TEST_F(RepackFileTest, WhatIsNoMatrixIsWhole) {
   EXPECT_EQ(file->matrices()[1].dtype, std::nullopt);
   EXPECT_EQ(std::memcmp(file->matrices()[1].bytes.data(), second_.data(), second_.size()), 0);
   EXPECT_TRUE(file->check());
+  EXPECT_TRUE(file->check_all_but_matrices());
   const std::string good = read();
   for (size_t i = 1; i <= second_.size(); ++i) {
     std::string damaged = good;
     damaged[damaged.size() - i] ^= 4;
     overwrite(damaged);
-    ASSERT_EQ(refusal(), "\"other\": its bytes are damaged; remove the file, it is made anew") << i;
+    const auto opened = RepackFile::open(path_, kKey);
+    ASSERT_TRUE(opened) << opened.error().message;
+    const Status checked = opened->check_all_but_matrices();
+    ASSERT_FALSE(checked) << i;
+    ASSERT_EQ(checked.error().message,
+              path_ + ": \"other\": its bytes are damaged; remove the file, it is made anew");
+    ASSERT_FALSE(opened->check()) << i;
+  }
+  std::string damaged = good;
+  damaged[good.size() - 4096] ^= 4;  // of the matrix
+  overwrite(damaged);
+  EXPECT_TRUE(RepackFile::open(path_, kKey)->check_all_but_matrices());
+}
+
+TEST_F(RepackFileTest, WhatIsNoMatrixHasTheShapeOfItsBytes) {
+  for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>(2, 32), {1, 63}}) {
+    const Status written = write_repack_file(
+        path_, kKey, true, std::vector<RepackedMatrix>{{"other", std::nullopt, rows, cols, second_}});
+    ASSERT_FALSE(written);
+    EXPECT_NE(written.error().message.find("entry 0: it is no matrix, and its shape not that of its bytes"),
+              std::string::npos)
+        << written.error().message;
   }
 }
 
@@ -206,17 +228,17 @@ TEST_F(RepackFileTest, HostileFilesAreRefused) {
   EXPECT_EQ(refusal_after(kLayout, 0x1b1b1b1b1b1b1b1b).find('\x1b'), std::string::npos) << "it is escaped";
   for (const uint64_t offset :
        {uint64_t{0}, uint64_t{64}, uint64_t{8192}, uint64_t{1} << 40, ~uint64_t{4095}}) {
-    EXPECT_EQ(refusal_after(kDirectory + kOffset, offset), "matrix 0: its bytes are not in place") << offset;
+    EXPECT_EQ(refusal_after(kDirectory + kOffset, offset), "entry 0: its bytes are not in place") << offset;
   }
   for (const uint64_t bytes : {uint64_t{1} << 40, ~uint64_t{0}, ~uint64_t{4095}}) {
-    EXPECT_EQ(refusal_after(kDirectory + kBytes, bytes), "matrix 0: its bytes are not in place") << bytes;
+    EXPECT_EQ(refusal_after(kDirectory + kBytes, bytes), "entry 0: its bytes are not in place") << bytes;
   }
   EXPECT_NE(refusal_after(kDirectory + kBytes, 0), "");
-  EXPECT_EQ(refusal_after(kDirectory + kRows, 0), "matrix 0: its shape is not positive");
-  EXPECT_EQ(refusal_after(kDirectory + kRows, ~uint64_t{0}), "matrix 0: its shape is not positive");
-  EXPECT_EQ(refusal_after(kDirectory + kNameBytes, 0xffffffff, 4), "matrix 0: its name is cut off");
+  EXPECT_EQ(refusal_after(kDirectory + kRows, 0), "entry 0: its shape is not positive");
+  EXPECT_EQ(refusal_after(kDirectory + kRows, ~uint64_t{0}), "entry 0: its shape is not positive");
+  EXPECT_EQ(refusal_after(kDirectory + kNameBytes, 0xffffffff, 4), "entry 0: its name is cut off");
   const size_t third = kDirectory + kName + 19 + kName + 1;
-  EXPECT_EQ(refusal_after(third + kName, 'b', 1), "matrix 2: its name is there twice");
+  EXPECT_EQ(refusal_after(third + kName, 'b', 1), "entry 2: its name is there twice");
 }
 
 TEST_F(RepackFileTest, WhatIsNoFileIsNotOpened) {

@@ -73,14 +73,24 @@ class Repack : public testing::Test {
     bool is_matrix;
     std::ptrdiff_t begin, bytes;
   };
-  std::vector<Kept> kept_in(const fs::path& cache) const {
+  backend::RepackFile opened(const fs::path& cache) const {
     const auto file = gguf::File::open(path_);
     const auto backend = backend::create_backend("parallel");
-    const auto opened =
-        backend::RepackFile::open(cache.string(), model::repack_key(*file, **backend).value()).value();
+    return backend::RepackFile::open(cache.string(), model::repack_key(*file, **backend).value()).value();
+  }
+  std::vector<backend::RepackedMatrix> kept_matrices(const fs::path& cache) const {
+    std::vector<backend::RepackedMatrix> matrices;
+    const backend::RepackFile file = opened(cache);
+    for (const backend::RepackedMatrix& kept : file.matrices()) {
+      if (kept.dtype) matrices.push_back(kept);
+    }
+    return matrices;
+  }
+  std::vector<Kept> kept_in(const fs::path& cache) const {
+    const backend::RepackFile file = opened(cache);
     std::vector<Kept> all;
-    for (const backend::RepackedMatrix& kept : opened.matrices()) {
-      all.push_back({kept.dtype.has_value(), kept.bytes.data() - opened.mapping()->bytes().data(),
+    for (const backend::RepackedMatrix& kept : file.matrices()) {
+      all.push_back({kept.dtype.has_value(), kept.bytes.data() - file.mapping()->bytes().data(),
                      static_cast<std::ptrdiff_t>(kept.bytes.size())});
     }
     return all;
@@ -184,9 +194,37 @@ TEST_F(Repack, TheTokenizerIsKeptToo) {
   std::string changed = test::read_file(cache);
   changed[static_cast<size_t>(tables->begin + tables->bytes / 2)] ^= 1;
   std::ofstream(cache, std::ios::binary) << changed;
-  EXPECT_NE(rejection().find("its bytes are damaged"), std::string::npos);
+  const auto mended = load(folder_);
+  EXPECT_EQ(mended.warnings,
+            std::vector<std::string>{"the repack cache was damaged and is made anew: " + cache.string()});
+  EXPECT_EQ(ids_of(mended), ids);
   EXPECT_EQ(rejection(), "");
   EXPECT_EQ(ids_of(load(folder_)), ids);
+}
+
+// They are whole, but those of another version of the program.
+TEST_F(Repack, TablesOfATokenizerThatAreRefusedAreMadeAnew) {
+  load(folder_);
+  const fs::path cache = caches().front();
+  {
+    const auto file = gguf::File::open(path_);
+    const auto backend = backend::create_backend("parallel");
+    backend::RepackCache kept(cache.string(), model::repack_key(*file, **backend).value());
+    const auto found = kept.find_bytes("tokenizer tables");
+    std::vector<std::byte> tables(found.begin(), found.end());
+    ASSERT_FALSE(tables.empty());
+    tables[0] ^= std::byte{0x80};
+    for (const backend::RepackedMatrix& m : kept_matrices(cache)) {
+      const Tensor shape{.dtype = *m.dtype, .n_dims = 2, .shape = {m.rows, m.cols}};
+      ASSERT_NE(kept.find(m.name, shape, m.bytes.size()), nullptr);  // of its size alone, which stays
+    }
+    kept.add_bytes("tokenizer tables", tables);
+    ASSERT_TRUE(kept.save());
+  }
+  EXPECT_NE(rejection().find("the tables of its tokenizer that were kept are damaged"), std::string::npos);
+  const auto written = fs::last_write_time(cache);
+  EXPECT_EQ(rejection(), "");
+  EXPECT_EQ(fs::last_write_time(cache), written) << "only once";
 }
 
 TEST_F(Repack, AChangedModelHasItsCacheMadeAnew) {

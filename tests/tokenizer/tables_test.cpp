@@ -168,8 +168,15 @@ TEST(TokenizerTables, WhateverIsInThemNothingIsReadBeyond) {
 }
 
 TEST(TokenizerTables, OfAnotherVocabularyTheyAreRefused) {
-  const Kept tiny(file_of(byte_level_vocabulary()));
-  EXPECT_FALSE(from(demo_file(), tiny.tables)) << "ids that the file names are not there";
+  TinyVocabulary longer = byte_level_vocabulary();
+  longer.add("one more");
+  const Kept tiny(file_of(byte_level_vocabulary())), other(file_of(longer));
+  EXPECT_FALSE(from(other.file, tiny.tables));
+  EXPECT_FALSE(from(tiny.file, other.tables));
+  EXPECT_FALSE(from(demo_file(), tiny.tables));
+  TinyVocabulary spelled = byte_level_vocabulary();
+  spelled.tokens.back() += "s";
+  EXPECT_FALSE(from(file_of(spelled), tiny.tables)) << "as many tokens, but another byte";
 }
 
 }  // namespace

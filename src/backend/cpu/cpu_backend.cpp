@@ -64,10 +64,11 @@ class CpuBackend final : public HostBackend {
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
-  // What is large is moved into huge pages as it is written.
+  // What is large begins in huge pages or is moved into them as it is written.
   Result<Buffer> alloc(size_t bytes) override {
-    if (bytes < kLargeForSlowPages || (bytes < kLargeBytes && !memory_.small_are_slow_to_read()))
-      return HostBackend::alloc(bytes);
+    const bool is_large =
+        bytes >= kLargeBytes || (bytes >= kLargeForSlowPages && memory_.begins_in_huge_pages(bytes));
+    if (!is_large) return HostBackend::alloc(bytes);
     TRY_ASSIGN(std::shared_ptr<void> data, memory_.alloc_unwritten(bytes));
     void* const begin = data.get();
     return Buffer(begin, bytes, [owner = std::move(data)](void*) {});
