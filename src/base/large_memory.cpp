@@ -40,7 +40,7 @@ constexpr size_t kTimedCopy = size_t{32} << 10;
 
 // Memory that is written bit by bit and no larger than this is in huge pages from the start, where small ones
 // are slow to read, though with the first positions of keys and values nearly all of it is made.
-constexpr size_t kSoonWritten = size_t{256} << 20;
+constexpr size_t kSoonWritten = size_t{128} << 20;
 
 size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;

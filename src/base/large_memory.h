@@ -39,7 +39,7 @@ class LargeMemory {
   // Zero, from a huge page's border on, for what is written bit by bit and maybe never whole, as caches are:
   // pages are made when they are first touched, of the kind and where the system says, and moved into a huge
   // one once an eighth of its room is there (PageMover::kWorthOneIn); written() lets that be found out. With
-  // several nodes they stay where they are. Up to 256 MiB are in huge pages at once where small ones are slow
+  // several nodes they stay where they are. Up to 128 MiB are in huge pages at once where small ones are slow
   // to read (PageSizeChoice::small_are_slow_to_read).
   Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
   void written() { mover_.look(); }
