@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cstring>
 #include <random>
 
 #include "models/demo/demo_model.h"
@@ -165,6 +167,44 @@ TEST(TokenizerTables, WhateverIsInThemNothingIsReadBeyond) {
     }
     EXPECT_GT(n_refused, 300);
   }
+}
+
+// Each condition that keeps look-ups within the tables, broken alone.
+TEST(TokenizerTables, WhatWouldLeadOutOfThemIsRefused) {
+  const Kept kept(file_of(byte_level_vocabulary()));
+  const auto aligned = [](size_t at) { return (at + 63) / 64 * 64; };
+  const auto number_at = [&](size_t at) {
+    uint64_t number = 0;
+    std::memcpy(&number, &kept.tables[at], sizeof number);
+    return number;
+  };
+  const size_t n = number_at(64), n_bytes = number_at(128);
+  const size_t begins = aligned(320 + n_bytes), types = aligned(begins + (n + 1) * 8);
+  const size_t slots = aligned(types + n * 4), n_slots = std::bit_ceil(2 * n);
+  const size_t n_merge_slots_at = aligned(slots + n_slots * 4), merge_slots = n_merge_slots_at + 128;
+  const size_t n_merge_slots = number_at(n_merge_slots_at);
+  ASSERT_EQ(merge_slots + n_merge_slots * 16, kept.tables.size());
+  const auto is_refused_with = [&](size_t at, auto value, size_t times = 1, size_t step = sizeof value) {
+    std::vector<std::byte> tables = kept.tables;
+    for (size_t i = 0; i < times; ++i) std::memcpy(&tables[at + i * step], &value, sizeof value);
+    return !from(kept.file, tables);
+  };
+  EXPECT_FALSE(is_refused_with(64, static_cast<uint64_t>(n))) << "as it is";
+  EXPECT_TRUE(is_refused_with(begins, uint64_t{1}));
+  EXPECT_TRUE(is_refused_with(begins + 8, ~uint64_t{0}));
+  EXPECT_TRUE(is_refused_with(begins + n * 8, static_cast<uint64_t>(n_bytes + 1)));
+  EXPECT_TRUE(is_refused_with(types, int32_t{0}));
+  EXPECT_TRUE(is_refused_with(types, int32_t{7}));
+  EXPECT_TRUE(is_refused_with(slots, static_cast<int32_t>(n)));
+  EXPECT_TRUE(is_refused_with(slots, int32_t{-2}));
+  EXPECT_TRUE(is_refused_with(slots, int32_t{0}, n_slots)) << "none is empty";
+  EXPECT_TRUE(is_refused_with(n_merge_slots_at, static_cast<uint64_t>(n_merge_slots - 1)));
+  EXPECT_TRUE(is_refused_with(n_merge_slots_at, uint64_t{0}));
+  EXPECT_TRUE(is_refused_with(merge_slots, uint64_t{1}, n_merge_slots, 16)) << "none is empty";
+  size_t occupied = merge_slots;
+  while (number_at(occupied) == ~uint64_t{0}) occupied += 16;
+  EXPECT_TRUE(is_refused_with(occupied + 12, static_cast<int32_t>(n)));
+  EXPECT_TRUE(is_refused_with(occupied + 12, int32_t{-1}));
 }
 
 TEST(TokenizerTables, OfAnotherVocabularyTheyAreRefused) {
