@@ -62,7 +62,7 @@ std::span<const std::byte> RepackCache::find_bytes(std::string_view name) {
 void RepackCache::add_bytes(std::string_view name, std::vector<std::byte> bytes) {
   CHECK(!bytes.empty(), "no bytes to keep as {}", name);
   std::erase_if(used_, [&](const RepackedMatrix& found) { return found.name == name; });
-  const auto& kept = *bytes_.emplace_back(std::make_shared<const std::vector<std::byte>>(std::move(bytes)));
+  const std::vector<std::byte>& kept = bytes_.emplace_back(std::move(bytes));
   used_.push_back({std::string(name), std::nullopt, 1, static_cast<int64_t>(kept.size()), kept});
   has_news_ = true;
 }

@@ -67,9 +67,9 @@ class RepackCache {
   std::map<std::string, RepackedMatrix, std::less<>> in_file_;  // by name
   bool weights_are_finite_ = false;
   bool has_news_ = false;
-  std::vector<RepackedMatrix> used_;                 // what was found or added, in the order of loading
+  std::vector<RepackedMatrix> used_;                 // what was found or added
   std::vector<std::shared_ptr<const void>> owners_;  // of matrices that were added
-  std::vector<std::shared_ptr<const std::vector<std::byte>>> bytes_;  // that were added
+  std::vector<std::vector<std::byte>> bytes_;        // that were added
 };
 
 }  // namespace inferno::backend
