@@ -21,6 +21,10 @@ double Ceilings::peak(std::string_view arithmetic, unsigned threads) const {
   return best;
 }
 
+Result<Buffer> Backend::alloc_growing(size_t bytes, size_t /*soon*/) {
+  return alloc(bytes);
+}
+
 std::optional<uint64_t> Backend::available_memory() const {
   return inferno::available_memory();
 }

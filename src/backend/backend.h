@@ -74,6 +74,8 @@ class Backend {
 
   // Memory of the device. Errors: kResource with the size that was asked for.
   virtual Result<Buffer> alloc(size_t bytes) = 0;
+  // The same for what is written bit by bit, as keys and values are: so many bytes of it before long.
+  virtual Result<Buffer> alloc_growing(size_t bytes, size_t soon);
   // Bytes that can still be taken of it; nullopt where nobody knows.
   virtual std::optional<uint64_t> available_memory() const;
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;

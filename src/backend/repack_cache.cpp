@@ -70,7 +70,8 @@ void RepackCache::add_bytes(std::string_view name, std::vector<std::byte> bytes)
 Status RepackCache::save(const ProgressFn& progress, const CancelFn& cancelled) {
   const auto is_matrix = [](const RepackedMatrix& kept) { return kept.dtype.has_value(); };
   if (!has_news_ || std::ranges::none_of(used_, is_matrix)) return {};
-  // What every start reads lies together. (Not std::ranges: clang 14 cannot compile its subrange of libstdc++ 12.)
+  // What every start reads lies together. (Not std::ranges: clang 14 cannot compile its subrange of
+  // libstdc++ 12.)
   std::stable_partition(used_.begin(), used_.end(), std::not_fn(is_matrix));
   TRY(make_cache_folder(std::filesystem::path(path_).parent_path().string()));
   remove_temporary_files(path_);

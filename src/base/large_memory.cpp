@@ -38,9 +38,11 @@ constexpr size_t kAlignment = 64;
 // Copies of this size and more tell how long small pages take; the clock does not see much of less.
 constexpr size_t kTimedCopy = size_t{32} << 10;
 
-// Memory that is written bit by bit and no larger than this is in huge pages from the start, where small ones
-// are slow to read, though with the first positions of keys and values nearly all of it is made.
-constexpr size_t kSoonWritten = size_t{128} << 20;
+// Memory that is written bit by bit is in huge pages from the start, where small ones are slow to read, if it
+// is no larger than this or one in so many of its bytes is written before long: with the first positions of
+// keys and values nearly all of it is made.
+constexpr size_t kSmallEnough = size_t{128} << 20;
+constexpr size_t kWorthOneSoonIn = 2;
 
 size_t round_up(size_t bytes, size_t to) {
   return (bytes + to - 1) / to * to;
@@ -197,8 +199,9 @@ void LargeMemory::look_at_small_pages() {
 }
 
 // A huge page has one node, and the threads that share what is in it may have several.
-bool LargeMemory::begins_in_huge_pages(size_t bytes) {
-  if (bytes > kSoonWritten || nodes_.size() > 1 || is_interleaved()) return false;
+bool LargeMemory::begins_in_huge_pages(size_t bytes, size_t soon) {
+  const bool is_worth_it = bytes <= kSmallEnough || soon >= bytes / kWorthOneSoonIn;
+  if (!is_worth_it || nodes_.size() > 1 || is_interleaved()) return false;
   look_at_small_pages();
   return page_size_.small_are_slow_to_read();
 }
@@ -228,9 +231,9 @@ Result<std::shared_ptr<void>> LargeMemory::alloc(size_t bytes, ThreadTeam& team)
   return std::shared_ptr<void>(piece.mapping, piece.begin());
 }
 
-Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes) {
+Result<std::shared_ptr<void>> LargeMemory::alloc_unwritten(size_t bytes, size_t soon) {
   TRY_ASSIGN(const auto mapping, map(bytes));
-  if (begins_in_huge_pages(bytes)) {
+  if (begins_in_huge_pages(bytes, soon)) {
     ::madvise(mapping->begin, round_up(bytes, kHugePage), MADV_HUGEPAGE);
   } else if (nodes_.size() <= 1 && !is_interleaved(mapping->begin)) {
     for (size_t at = 0; at < bytes; at += kHugePage) mover_.add_unwritten(mapping, mapping->begin + at);

@@ -39,12 +39,13 @@ class LargeMemory {
   // Zero, from a huge page's border on, for what is written bit by bit and maybe never whole, as caches are:
   // pages are made when they are first touched, of the kind and where the system says, and moved into a huge
   // one once an eighth of its room is there (PageMover::kWorthOneIn); written() lets that be found out. With
-  // several nodes they stay where they are. Up to 128 MiB are in huge pages at once where small ones are slow
-  // to read (PageSizeChoice::small_are_slow_to_read).
-  Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes);
+  // several nodes they stay where they are. Where small pages are slow to read
+  // (PageSizeChoice::small_are_slow_to_read) up to 128 MiB are in huge ones at once, and so is more of which
+  // a quarter (`soon` bytes) is written before long.
+  Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes, size_t soon = 0);
   void written() { mover_.look(); }
   // Whether alloc_unwritten() of so many begins in huge pages.
-  bool begins_in_huge_pages(size_t bytes);
+  bool begins_in_huge_pages(size_t bytes, size_t soon);
 
   // Moves into huge pages at once what would be moved later, for up to so long. Returns whether that was all.
   bool settle(std::chrono::milliseconds most) { return mover_.hurry(most); }

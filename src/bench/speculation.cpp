@@ -96,7 +96,8 @@ Result<SpeculationReplay> replay_with_speculation(const model::LoadedModel& load
   model::Model& model = *loaded.model;
   text = text.first(static_cast<size_t>(n));
   TRY(engine::check_prompt(model, text));
-  TRY_ASSIGN(engine::Context context, engine::Context::create(model, options.kv_type, n));
+  TRY_ASSIGN(engine::Context context,
+             engine::Context::create(model, options.kv_type, n, options.prompt_tokens));
   // All but the prompt's last token: the first pass is over that.
   while (context.length() < options.prompt_tokens - 1) {
     const int64_t rows = std::min(options.prompt_tokens - 1 - context.length(), model.max_batch());

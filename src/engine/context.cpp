@@ -12,9 +12,11 @@ constexpr int32_t kSequence = 0;  // the only one of its cache
 
 }  // namespace
 
-Result<Context> Context::create(model::Model& model, DType kv_type, int64_t max_positions) {
-  TRY_ASSIGN(auto cache,
-             kv::BasicKvCache::create(model.backend(), model.kv_config(kv_type, 1, max_positions)));
+Result<Context> Context::create(model::Model& model, DType kv_type, int64_t max_positions,
+                                int64_t prompt_length) {
+  kv::Config config = model.kv_config(kv_type, 1, max_positions);
+  config.soon_positions = prompt_length;
+  TRY_ASSIGN(auto cache, kv::BasicKvCache::create(model.backend(), config));
   return Context(model, std::move(cache), kv_type, max_positions);
 }
 

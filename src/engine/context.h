@@ -17,8 +17,10 @@ namespace inferno::engine {
 
 class Context {
  public:
-  // Room for max_positions. kResource, with the sum, when that is more than there is.
-  static Result<Context> create(model::Model& model, DType kv_type, int64_t max_positions);
+  // Room for max_positions, the first of them for a prompt. kResource, with the sum, when that is more than
+  // there is.
+  static Result<Context> create(model::Model& model, DType kv_type, int64_t max_positions,
+                                int64_t prompt_length);
 
   // Whether it could be the context of another sequence, after truncate(0), and is not far too large for it.
   bool fits(DType kv_type, int64_t max_positions) const {

@@ -82,21 +82,21 @@ Status Engine::start(Sequence& sequence) {
     finish(sequence, FinishReason::kLength);
     return {};
   }
-  TRY_ASSIGN(sequence.context,
-             make_context(sequence.request.kv_type, prompt_length + sequence.max_new_tokens - 1));
+  TRY_ASSIGN(sequence.context, make_context(sequence.request.kv_type,
+                                            prompt_length + sequence.max_new_tokens - 1, prompt_length));
   // Its whole cache is one page: one run of positions.
   metrics_.kv_residency().pin(static_cast<int64_t>(sequence.id), clock_->now());
   return {};
 }
 
-Result<Context> Engine::make_context(DType kv_type, int64_t max_positions) {
+Result<Context> Engine::make_context(DType kv_type, int64_t max_positions, int64_t prompt_length) {
   std::optional<Context> spare = std::exchange(spare_, std::nullopt);
   if (spare && spare->fits(kv_type, max_positions)) {
     spare->truncate(0);
     return std::move(*spare);
   }
   spare.reset();  // the new one may need its memory
-  return Context::create(*model_, kv_type, max_positions);
+  return Context::create(*model_, kv_type, max_positions, prompt_length);
 }
 
 // One forward pass, or a chunk of a long one, and the tokens that come of it.

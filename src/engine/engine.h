@@ -47,7 +47,7 @@ class Engine {
  private:
   void schedule();
   Status start(Sequence& sequence);
-  Result<Context> make_context(DType kv_type, int64_t max_positions);
+  Result<Context> make_context(DType kv_type, int64_t max_positions, int64_t prompt_length);
   Status advance(Sequence& sequence);
   std::span<const int32_t> guess(Sequence& sequence);
   Status forward(Sequence& sequence, std::span<const int32_t> tokens, model::Batch::Logits wanted);

@@ -57,7 +57,8 @@ Status prompt_logits(model::Model& model, std::span<const int32_t> prompt_ids, D
   constexpr int64_t kChunk = 64;  // rows of logits held at once
   TRY(check_prompt(model, prompt_ids));
   const size_t n_all = prompt_ids.size();
-  TRY_ASSIGN(Context context, Context::create(model, kv_type, static_cast<int64_t>(n_all)));
+  const auto n_positions = static_cast<int64_t>(n_all);
+  TRY_ASSIGN(Context context, Context::create(model, kv_type, n_positions, n_positions));
   while (!prompt_ids.empty()) {
     const int64_t n_before = first_position - context.length();
     const bool wanted = n_before <= 0;

@@ -71,7 +71,9 @@ Result<std::unique_ptr<BasicKvCache>> BasicKvCache::create(backend::Backend& bac
   };
   size_t bytes = 0;
   for (const LayerShape& layer : config.layers) bytes += 2 * bytes_of(layer);
-  Result<Buffer> memory = backend.alloc(bytes);
+  const auto soon =
+      static_cast<uint64_t>(std::clamp<int64_t>(config.soon_positions, 0, config.max_positions));
+  Result<Buffer> memory = backend.alloc_growing(bytes, bytes / block_size * soon);
   if (!memory) {  // a limit that available_memory() does not see, such as ulimit -v, or a fragmented device
     return make_error(memory.error().code,
                       "KV cache: {} x {} positions x {} bytes ({}) need {}: {}; ask for a shorter context",

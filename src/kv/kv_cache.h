@@ -24,9 +24,10 @@ inline constexpr std::array kTypes = {DType::kF16, DType::kF32, DType::kBF16, DT
 // What every kind of cache needs to know.
 struct Config {
   std::vector<LayerShape> layers;
-  DType dtype = DType::kF16;  // of kTypes
-  int64_t max_seqs = 1;       // sequences held at once
-  int64_t max_positions = 0;  // of one sequence
+  DType dtype = DType::kF16;   // of kTypes
+  int64_t max_seqs = 1;        // sequences held at once
+  int64_t max_positions = 0;   // of one sequence
+  int64_t soon_positions = 0;  // of them: those that are written before long
 };
 
 // kInvalidArgument where a head is no whole number of the type's blocks.

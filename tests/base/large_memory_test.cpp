@@ -213,7 +213,7 @@ size_t huge_bytes_of_plain_memory(size_t bytes, bool is_asked_for, bool is_all_w
   return huge;
 }
 
-// However slow huge ones are; also what is written bit by bit, if it is not much.
+// However slow huge ones are; also what is written bit by bit, if it is not much or much of it comes soon.
 TEST(LargeMemory, BeginsInHugePagesWhereSmallOnesAreSlowToRead) {
   constexpr size_t kHuge = size_t{2} << 20, kLittle = size_t{6} << 20, kMuch = size_t{300} << 20;
   constexpr size_t kFilled = size_t{16} << 20;
@@ -233,14 +233,15 @@ TEST(LargeMemory, BeginsInHugePagesWhereSmallOnesAreSlowToRead) {
     if (is_slow || PageFiller().is_possible()) {
       EXPECT_EQ(test::huge_bytes(filled.get(), kFilled), is_slow ? kFilled : 0);
     }
-    const auto huge_of_one_byte = [&](size_t bytes) {
-      const auto piece = memory.alloc_unwritten(bytes);
+    const auto huge_of_one_byte = [&](size_t bytes, size_t soon) {
+      const auto piece = memory.alloc_unwritten(bytes, soon);
       EXPECT_TRUE(piece.ok());
       *static_cast<volatile char*>(piece->get()) = 1;
       return test::huge_bytes(piece->get(), bytes);
     };
-    EXPECT_EQ(huge_of_one_byte(kLittle), is_slow ? kHuge : 0);
-    EXPECT_EQ(huge_of_one_byte(kMuch), 0u);
+    EXPECT_EQ(huge_of_one_byte(kLittle, 0), is_slow ? kHuge : 0);
+    EXPECT_EQ(huge_of_one_byte(kMuch, kMuch / 2 - 1), 0u);
+    EXPECT_EQ(huge_of_one_byte(kMuch, kMuch / 2), is_slow ? kHuge : 0);
   }
 }
 

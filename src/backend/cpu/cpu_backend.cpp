@@ -64,12 +64,13 @@ class CpuBackend final : public HostBackend {
 
   DeviceInfo info() const override { return {name_, "CPU", isa_.name, team_.n_threads(), DType::kF32}; }
 
+  Result<Buffer> alloc(size_t bytes) override { return alloc_growing(bytes, bytes); }
   // What is large begins in huge pages or is moved into them as it is written.
-  Result<Buffer> alloc(size_t bytes) override {
+  Result<Buffer> alloc_growing(size_t bytes, size_t soon) override {
     const bool is_large =
-        bytes >= kLargeBytes || (bytes >= kLargeForSlowPages && memory_.begins_in_huge_pages(bytes));
+        bytes >= kLargeBytes || (bytes >= kLargeForSlowPages && memory_.begins_in_huge_pages(bytes, soon));
     if (!is_large) return HostBackend::alloc(bytes);
-    TRY_ASSIGN(std::shared_ptr<void> data, memory_.alloc_unwritten(bytes));
+    TRY_ASSIGN(std::shared_ptr<void> data, memory_.alloc_unwritten(bytes, soon));
     void* const begin = data.get();
     return Buffer(begin, bytes, [owner = std::move(data)](void*) {});
   }
