@@ -120,6 +120,7 @@ TEST(CpuIsa, TheTableOfEachIsWhole) {
     for (const kernels::CompressedMatmul& compressed : table.compressed)
       products.push_back(compressed.product);
     for (const kernels::PanelMatmul& kernel : products) {
+      EXPECT_TRUE(kernel.x_form != kernels::XForm::kBf16 || table.to_bf16 != nullptr) << isa->name;
       EXPECT_TRUE(kernel.x_form != kernels::XForm::kBf16Parts || table.split != nullptr) << isa->name;
       EXPECT_TRUE(kernel.x_form != kernels::XForm::kF16Parts || table.to_f16 != nullptr) << isa->name;
       EXPECT_TRUE(kernel.multiply_tiles == nullptr || kernel.x_form == kernels::XForm::kInt8 ||

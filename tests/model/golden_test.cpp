@@ -66,15 +66,17 @@ void check_case(const Json& golden, const std::filesystem::path& folder, const s
   expect_close(std::span(logits).last(last->data.size()), *last, "long prompt");
 }
 
-// Activations are exact for floating-point weights; for others they are rounded to 8 bits in blocks of 32, as
-// llama.cpp does for types with such blocks (it takes blocks of 256 for the K types). `peer_nmse` is how far
-// llama.cpp is from exact on the same file.
-double max_cpu_nmse(const model::LoadedModel& loaded, double peer_nmse) {
+// Activations are exact for floating-point weights, but rounded to BF16 for those in BF16 where the ISA says
+// so; for others they are rounded to 8 bits in blocks of 32. So does llama.cpp (it takes blocks of 256 for
+// the K types). `peer_nmse` is how far llama.cpp is from exact on the same file.
+double max_cpu_nmse(const model::LoadedModel& loaded, const kernels::CpuIsa& isa, double peer_nmse) {
+  const auto bf16 = static_cast<size_t>(DType::kBF16);
+  const bool rounds_bf16 = backend::kernels_of(isa).matmul[bf16].x_form == kernels::XForm::kBf16;
   bool is_quantized = false;
   bool has_super_blocks = false;
   for (const gguf::TensorInfo& info : loaded.model->file().tensors()) {
     const uint32_t block = traits(info.tensor.dtype).block_elems;
-    is_quantized = is_quantized || block > 1;
+    is_quantized = is_quantized || block > 1 || (rounds_bf16 && info.tensor.dtype == DType::kBF16);
     has_super_blocks = has_super_blocks || block == 256;
   }
   return !is_quantized ? kMaxNmse : has_super_blocks ? peer_nmse : 1.25 * peer_nmse;
@@ -92,7 +94,7 @@ void check_cpu_backend(const Json& golden, const std::filesystem::path& folder) 
         test::load_path((folder / golden["model"].get<std::string>()).string(), "simd");
     const std::vector<float> logits = test::all_logits(*loaded.model, prompt);
     ASSERT_EQ(logits.size(), exact->data.size());
-    EXPECT_LE(test::nmse(logits, exact->data), max_cpu_nmse(loaded, golden.value("peer_nmse", 0.0)));
+    EXPECT_LE(test::nmse(logits, exact->data), max_cpu_nmse(loaded, *isa, golden.value("peer_nmse", 0.0)));
   }
 }
 

@@ -20,20 +20,25 @@
 namespace inferno::test {
 namespace {
 
-struct Kernel : kernels::CompressedMatmul {
-  void (*split)(const kernels::SplitParams& p);
-  kernels::PanelMatmul whole;  // in 16 bits
-
-  // In tiles, which take what is below 2^-126 for 0, and where escapes stand among the others.
-  bool has_tiles() const { return product.x_form == kernels::XForm::kBf16Parts; }
-};
-
 float bf16_value(uint16_t bits) {
   const uint32_t wide = uint32_t{bits} << 16;
   float x;
   std::memcpy(&x, &wide, sizeof x);
   return x;
 }
+
+struct Kernel : kernels::CompressedMatmul {
+  void (*to_bf16)(const kernels::Bf16Params& p);
+  void (*split)(const kernels::SplitParams& p);
+  kernels::PanelMatmul whole;  // in 16 bits
+
+  // What an activation is multiplied as.
+  float taken_as(float x) const {
+    return product.x_form == kernels::XForm::kBf16 ? bf16_value(f32_to_bf16(x)) : x;
+  }
+  // In tiles, which take what is below 2^-126 for 0, and where escapes stand among the others.
+  bool has_tiles() const { return product.x_form == kernels::XForm::kBf16Parts; }
+};
 
 // A matrix of bfloat16 and its panels.
 struct Matrix {
@@ -78,6 +83,13 @@ struct Matrix {
     p.m = m;
     p.k = k;
     p.panel_end = n_panels;
+    std::vector<uint16_t> bf16;
+    if (kernel.product.x_form == kernels::XForm::kBf16) {
+      bf16.resize(static_cast<size_t>(n * kernels::bf16_stride(k)), 0xffff);
+      kernel.to_bf16({x.data(), k, 0, n, 0, k, bf16.data()});
+      p.x = nullptr;
+      p.bf16 = bf16.data();
+    }
     std::vector<uint16_t> split;
     if (kernel.has_tiles()) {
       split.resize(static_cast<size_t>((n + 15) / 16 * 16 * ((k + 31) / 32 * 32) * kernels::kSplitParts),
@@ -117,7 +129,7 @@ void on_each_isa(const std::function<void(const Kernel&)>& test) {
   bool is_there = false;
   for (const kernels::CpuIsa* isa : backend::available_isas(cpu_features())) {
     const kernels::CpuKernels cpu = backend::kernels_of(*isa);
-    const Kernel bf16 = {cpu.compressed[static_cast<size_t>(DType::kBF16)], cpu.split,
+    const Kernel bf16 = {cpu.compressed[static_cast<size_t>(DType::kBF16)], cpu.to_bf16, cpu.split,
                          cpu.matmul[static_cast<size_t>(DType::kBF16)]};
     if (bf16.product.rows == 0) continue;
     SCOPED_TRACE(isa->name);
@@ -354,7 +366,7 @@ TEST(CompressedMatmul, SumsAreNearDoublesAndTheSameWhateverIsAround) {
           for (int64_t i = 0; i < m; ++i) {
             double sum = bias[static_cast<size_t>(i)], magnitude = std::fabs(sum);
             for (int64_t j = 0; j < k; ++j) {
-              const double term = static_cast<double>(x[static_cast<size_t>(r * k + j)]) *
+              const double term = static_cast<double>(kernel.taken_as(x[static_cast<size_t>(r * k + j)])) *
                                   bf16_value(matrix.w[static_cast<size_t>(i * k + j)]);
               sum += term;
               magnitude += std::fabs(term);

@@ -129,6 +129,16 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
     cpu.split({p.x, p.k, 0, first, 0, p.k, parts.data()});
     cpu.split({p.x + first * p.k, p.k, first, p.n - first, 0, p.k, parts.data()});
   }
+  const int64_t bf16_stride = kernels::bf16_stride(p.k);
+  std::vector<uint16_t> bf16;
+  if (kernel.x_form == kernels::XForm::kBf16) {
+    bf16.resize(static_cast<size_t>(p.n * bf16_stride), 0xffff);
+    const int64_t first = p.k / 2;  // columns, then the rest
+    for (int64_t r = 0; r < p.n; ++r) {
+      cpu.to_bf16({p.x + r * p.k, p.k, r, 1, 0, first, bf16.data()});
+      cpu.to_bf16({p.x + r * p.k + first, p.k, r, 1, first, p.k - first, bf16.data()});
+    }
+  }
   std::vector<Line> f16;
   std::vector<float> f16_scales(static_cast<size_t>(p.n));
   if (kernel.x_form == kernels::XForm::kF16Parts) {
@@ -143,9 +153,20 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   const int64_t scratch_bytes = kernel.scratch_bytes(p.k);
   constexpr int64_t kAfter = sizeof(Line);
   std::vector<Line> scratch = lines(scratch_bytes + kAfter);
-  kernels::PanelMatmulParams params = {
-      bytes_of(panels), p.bias,           p.x, quantized, parts.data(), f16_rows, p.y, p.n, p.m, p.k, 0,
-      n_panels,         bytes_of(scratch)};
+  kernels::PanelMatmulParams params = {bytes_of(panels),
+                                       p.bias,
+                                       p.x,
+                                       quantized,
+                                       bf16.data(),
+                                       parts.data(),
+                                       f16_rows,
+                                       p.y,
+                                       p.n,
+                                       p.m,
+                                       p.k,
+                                       0,
+                                       n_panels,
+                                       bytes_of(scratch)};
   backend::multiply_rows(kernel, params);
   const uint8_t* const after_scratch = bytes_of(scratch) + scratch_bytes;
   EXPECT_EQ(std::count(after_scratch, after_scratch + kAfter, 0xff), kAfter) << "written after scratch";
@@ -292,7 +313,8 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   // Activations are rounded to 8 bits for quantized weights.
   const auto matmul_error = [cpu](DType dtype) {
     const kernels::XForm form = cpu.matmul[static_cast<size_t>(dtype)].x_form;
-    return form == kernels::XForm::kInt8 || form == kernels::XForm::kInt8Halves ? 3e-6 : 1e-13;
+    if (form == kernels::XForm::kInt8 || form == kernels::XForm::kInt8Halves) return 3e-6;
+    return form == kernels::XForm::kBf16 ? 0x1p-16 : 1e-13;  // 2^-8 of each number at most
   };
   const auto cache_order = [cpu](const kernels::KvLayerView& kv) {
     if (!cpu.in_tiles(kv)) return OpSet::CacheOrder::kPositions;

@@ -34,6 +34,10 @@ class ActivationBuffer {
     // As quantized_from() shares it out: a byte each, and of each block a scale, its sum and total, those of
     // its halves.
     if (forms.has_int8()) TRY(quantized_.reserve(elements, elements + elements / kBlock32 * 28, memory));
+    if (forms.has(XForm::kBf16)) {
+      const int64_t numbers = rows * kernels::bf16_stride(cols);
+      TRY(bf16_.reserve(numbers, numbers * 2, memory));
+    }
     if (forms.has(XForm::kBf16Parts)) {
       const int64_t numbers =
           whole(rows, kernels::kSplitRows) * whole(cols, kernels::kSplitCols) * kernels::kSplitParts;
@@ -60,6 +64,7 @@ class ActivationBuffer {
     auto* half_total = reinterpret_cast<float*>(half + 2 * n_blocks);
     return {q + element, scale + block, sum + block, total + block, half + 2 * block, half_total + 2 * block};
   }
+  uint16_t* bf16() const { return static_cast<uint16_t*>(bf16_.buffer.data()); }
   uint16_t* split() const { return static_cast<uint16_t*>(split_.buffer.data()); }
   kernels::F16Rows f16() const {
     return {static_cast<uint16_t*>(f16_.buffer.data()), static_cast<float*>(f16_scales_.buffer.data())};
@@ -80,7 +85,7 @@ class ActivationBuffer {
 
   static int64_t whole(int64_t n, int64_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
-  Room quantized_, split_, f16_, f16_scales_;
+  Room quantized_, bf16_, split_, f16_, f16_scales_;
 };
 
 // The rows that products multiply; `formed` holds them in the other forms that a product takes.

@@ -390,6 +390,8 @@ class CpuBackend final : public HostBackend {
       if (!forms.has(kernels::XForm::kInt8Halves)) quantized.half = nullptr, quantized.half_total = nullptr;
       kernels_.quantize(x + first, part.n_rows, part.n_cols, quantized);
     }
+    if (forms.has(kernels::XForm::kBf16))
+      kernels_.to_bf16({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.bf16()});
     if (forms.has(kernels::XForm::kBf16Parts))
       kernels_.split({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
   }
@@ -460,7 +462,7 @@ class CpuBackend final : public HostBackend {
   // The product with the LM head, as far as it can have the highest logits.
   void multiply_screened(const LmHeadArgs& a, const Product& head, const Product& coarse,
                          const HeadScreen& screen, const Activations& x) {
-    screening_.begin(screen, x.x, x.formed.quantized_from(0), forms_of({&head, 1}).has_int8(), x.n);
+    screening_.begin(screen, x.x, x.formed.quantized_from(0), matrix_of(a.head).kernel.x_form, x.n);
     {
       metrics::Cost coarse_cost = product_cost(*coarse.w, x.n);
       coarse_cost.weight_bytes = screen.coarse_bytes;

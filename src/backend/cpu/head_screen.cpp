@@ -214,7 +214,7 @@ void HeadScreening::took(std::chrono::nanoseconds time, int64_t n) {
 }
 
 void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,
-                          bool rounded_as_well, int64_t n) {
+                          kernels::XForm form, int64_t n) {
   screen_ = &screen;
   coarse_.resize(static_cast<size_t>(n * screen.n_groups));
   most_.resize(coarse_.size());
@@ -223,6 +223,10 @@ void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernel
   // Each of two sums of k products, in whatever order, is off by at most k units in the last place of the
   // sum of their magnitudes, which is at most |w| |x|; twice that, for what comes before and after.
   const double rounding = static_cast<double>(k + 64) * 0x1p-22;
+  using kernels::XForm;
+  const bool rounded_as_well = form == XForm::kInt8 || form == XForm::kInt8Halves;
+  // Of each number at most; what is below 2^-126 becomes 0.
+  const double rounding_of_x = form == XForm::kBf16 ? 0x1p-8 : 0;
   for (int64_t r = 0; r < n; ++r) {
     double length = 0, off = 0;
     for (int64_t i = r * k; i < (r + 1) * k; ++i) {
@@ -233,7 +237,9 @@ void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernel
     length = std::sqrt(length);
     off = rounded_as_well ? 0 : std::sqrt(off);
     const bool is_bounded = (length + off) * screen.largest_norm < kLargestLogit;
-    rows_.push_back({up(length), is_bounded ? up(off + rounding * (length + off)) : kInfinity, -kInfinity});
+    rows_.push_back({up(length),
+                     is_bounded ? up(off + (rounding + rounding_of_x) * (length + off)) : kInfinity,
+                     -kInfinity});
   }
 }
 

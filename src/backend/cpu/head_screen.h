@@ -65,10 +65,10 @@ class HeadScreening {
   // How long that pass of n rows took, with the screen or without. Those of one row are compared.
   void took(std::chrono::nanoseconds time, int64_t n);
 
-  // Before the coarse product: for n rows of activations x, (n, dim), and x rounded. rounded_as_well:
-  // the head's own product takes them rounded, too.
+  // Before the coarse product: for n rows of activations x, (n, dim), and x rounded. form: as what the head's
+  // own product takes them.
   void begin(const HeadScreen& screen, const float* x, const kernels::QuantizedRows& rounded,
-             bool rounded_as_well, int64_t n);
+             kernels::XForm form, int64_t n);
   // The coarse logits of rows begin .. end - 1 are there, whole groups, (n, vocab): taken note of, -inf
   // stands there afterwards. From any thread.
   void coarse_logits(float* logits, int64_t begin, int64_t end);

@@ -148,10 +148,10 @@ void MatrixProducts::multiply_panels(const Product& p, const Activations& x, con
   kernels::QuantizedRows quantized = x.formed.quantized_from(0);
   if (m.kernel.x_form != kernels::XForm::kInt8Halves)
     quantized.half = nullptr, quantized.half_total = nullptr;
-  multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.split(),
-                           x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, panels.begin, panels.end,
-                           static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_, next.at,
-                           next.bytes, second.step, second.end, second.asks_ahead});
+  multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.bf16(),
+                           x.formed.split(), x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, panels.begin,
+                           panels.end, static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_,
+                           next.at, next.bytes, second.step, second.end, second.asks_ahead});
 }
 
 MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, const Panels& panels) {

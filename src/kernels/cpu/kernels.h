@@ -62,7 +62,9 @@ struct CpuKernels {
   void (*act_mul)(const ActMulParams& p);
   void (*add)(const AddParams& p);
   void (*quantize)(const float* x, int64_t n, int64_t k, const QuantizedRows& y);
-  // For products that take XForm::kBf16Parts; null where none does.
+  // For products that take XForm::kBf16; null where none does.
+  void (*to_bf16)(const Bf16Params& p);
+  // Likewise kBf16Parts.
   void (*split)(const SplitParams& p);
   // Likewise kF16Parts.
   void (*to_f16)(const F16Params& p);

@@ -36,8 +36,21 @@ struct SplitParams {
   uint16_t* tiles;      // of all rows
 };
 
+// Rows of activations rounded to bfloat16, to the nearest and halves to even: bf16_stride(k) numbers each, of
+// which those after the last column are zeros. Makes these rows and columns of them.
+constexpr int64_t bf16_stride(int64_t k) {
+  return (k + 31) / 32 * 32;
+}
+struct Bf16Params {
+  const float* x;  // the first one's; rows are k floats apart
+  int64_t k;
+  int64_t row, n_rows;
+  int64_t col, n_cols;
+  uint16_t* rows;  // all of them
+};
+
 // What a product takes x as. kInt8Halves: weights of which 16 share a scale.
-enum class XForm : uint8_t { kFloat, kInt8, kInt8Halves, kBf16Parts, kF16Parts };
+enum class XForm : uint8_t { kFloat, kInt8, kInt8Halves, kBf16, kBf16Parts, kF16Parts };
 
 // Rows of activations in float16: x = the row's scale, a power of two, times the sum of two parts, of which
 // at most 2^-22 of x is missing or 2^-39 of the row's largest (more where that is below 2^-86). In tiles,
@@ -75,6 +88,7 @@ struct PanelMatmulParams {
   const float* bias;        // (m) or nullptr
   const float* x;           // (n, k): read by products that take XForm::kFloat
   QuantizedRows quantized;  // by those that take kInt8 or kInt8Halves
+  const uint16_t* bf16;     // as Bf16Params has it: by those that take kBf16
   const uint16_t* split;    // as SplitParams has it: by those that take kBf16Parts
   F16Rows f16;              // by those that take kF16Parts
   float* y;                 // (n, m)
@@ -103,7 +117,7 @@ constexpr int kDTypeIds = 40;  // above every DType
 // How weights lie in the panels of all ISAs. Whoever changes what a `pack` writes, or in which panels an
 // ISA keeps a type, raises it, since panels are kept in files (backend/repack_cache.h);
 // tests/ops/panel_layout_test.cpp notices who forgets.
-constexpr int kPanelLayoutVersion = 5;
+constexpr int kPanelLayoutVersion = 6;
 
 // How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane
 // of a vector is an output. The layout is the ISA's own.

@@ -259,6 +259,11 @@ struct Avx512Vector {
     x[2] = _mm512_castsi512_ps(_mm512_slli_epi32(second, 16));
     x[3] = _mm512_castsi512_ps(_mm512_and_si512(second, upper));
   }
+  // The same as pairs of neighbours.
+  static void pair_bf16(I low, I high, I (&x)[2]) {
+    x[0] = _mm512_unpacklo_epi8(low, high);
+    x[1] = _mm512_unpackhi_epi8(low, high);
+  }
   // Four bytes, again and again.
   static I repeat4(const int8_t* p) {
     int32_t bytes;

@@ -1,6 +1,7 @@
 // AVX-512 with dot products of bfloat16 (Intel since Cooper Lake, AMD since Zen 4).
 #include <immintrin.h>
 
+#include "kernels/cpu/avx512_bf16/functions.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/opaque.h"
 
@@ -27,6 +28,7 @@ int64_t bf16_loop(int64_t rounds) {
 }  // namespace
 
 CpuKernels table(CpuKernels base) {
+  set_bf16_products(&base);
   base.bf16 = {kSums * 32, bf16_loop};
   return base;
 }

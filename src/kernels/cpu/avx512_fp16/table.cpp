@@ -3,6 +3,7 @@
 
 #include "kernels/cpu/avx512_vnni/vector.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/loops/fill.h"
 #include "kernels/cpu/loops/unpacked_float.h"
 #include "kernels/cpu/opaque.h"
 
@@ -40,6 +41,8 @@ CpuKernels table(CpuKernels base) {
   PanelMatmul& f16 = base.matmul[static_cast<int>(DType::kF16)];
   f16.scratch_bytes = Unpacked::scratch_bytes;
   f16.multiply = Unpacked::multiply;
+  // Their dot products of bfloat16 take four times as long as multiply-adds (docs/decisions/012).
+  fill_bf16_products<Avx512VnniVector>(&base);
   return base;
 }
 

@@ -66,6 +66,19 @@ PlanesMatmul panels_in_planes() {
   }
 }
 
+// Multiply-adds of float32.
+template <class V>
+void fill_bf16_products(CpuKernels* table) {
+  table->matmul[static_cast<int>(DType::kBF16)] = float_panels<V, ElementBF16<V>>();
+  if constexpr (requires { V::widen_bf16; }) {
+    table->compressed[static_cast<int>(DType::kBF16)] = {
+        12,
+        {V::kLanes, XForm::kFloat, PackedBf16<V>::panel_bytes, packed_scratch_bytes<V, ElementBF16<V>>,
+         nullptr, multiply_packed<V, ElementBF16<V>>, nullptr, kStreamedRows},
+        PackedBf16<V>::pack};
+  }
+}
+
 template <class V>
 void fill_float_ops(CpuKernels* table) {
   table->rms_norm = rms_norm_rows<V>;
@@ -86,14 +99,7 @@ void fill_float_ops(CpuKernels* table) {
   table->coarse_row[static_cast<int>(DType::kBF16)] = coarse_row<V, ElementBF16<V>>;
   table->matmul[static_cast<int>(DType::kF32)] = float_panels<V, ElementF32<V>>();
   table->matmul[static_cast<int>(DType::kF16)] = float_panels<V, ElementF16<V>>();
-  table->matmul[static_cast<int>(DType::kBF16)] = float_panels<V, ElementBF16<V>>();
-  if constexpr (requires { V::widen_bf16; }) {
-    table->compressed[static_cast<int>(DType::kBF16)] = {
-        12,
-        {V::kLanes, XForm::kFloat, PackedBf16<V>::panel_bytes, packed_scratch_bytes<V>, nullptr,
-         multiply_packed<V>, nullptr, kStreamedRows},
-        PackedBf16<V>::pack};
-  }
+  fill_bf16_products<V>(table);
 }
 
 template <class V>

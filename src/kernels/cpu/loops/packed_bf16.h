@@ -1,4 +1,5 @@
-// Products of bfloat16 weights that lie in 12 bits each, without loss, and float32 activations.
+// Products of bfloat16 weights that lie in 12 bits each, without loss, and activations as an Element takes
+// them: float32 (ElementBF16) or bfloat16 (ElementBf16Pair).
 //
 // The upper byte of a bfloat16 has the sign and the upper seven bits of the exponent, of which a model's
 // weights take few values (Zhang et al. 2025, "70% Size, 100% Accuracy", arXiv:2504.11651, code the exponent
@@ -62,10 +63,16 @@ struct PackedBf16 {
   }
 
   // The first (kHalf == 0) or the second four of a group's elements.
-  template <int kHalf>
-  static void load(const int8_t (&upper)[16], const uint8_t* group, F (&w)[kFour]) {
+  template <int kHalf, class Element>
+  static void load(const int8_t (&upper)[16], const uint8_t* group,
+                   typename Element::W (&w)[kFour / Element::kStep]) {
     const I codes = V::template byte_field<4 * kHalf, 15>(V::load_bytes(group));
-    V::widen_bf16(V::load_bytes(group + (1 + kHalf) * kVector), V::lookup(upper, codes), w);
+    const I low = V::load_bytes(group + (1 + kHalf) * kVector), high = V::lookup(upper, codes);
+    if constexpr (Element::kStep == 2) {
+      V::pair_bf16(low, high, w);
+    } else {
+      V::widen_bf16(low, high, w);
+    }
   }
 
   // CompressedMatmul::pack.
@@ -88,18 +95,27 @@ struct PackedBf16 {
     return pack_from(common, w, stride, n_rows, k, panel, powers);
   }
 
-  // Without its escapes, as ElementBF16 loads them.
+  // Without its escapes, as the Element loads them.
+  template <class Element>
   static void unpack(const uint8_t* panel, int64_t k, uint8_t* to) {
+    constexpr int64_t kSteps = kGroup / Element::kStep;
+    constexpr auto kBytes = static_cast<int64_t>(sizeof(typename Element::Stored)) * V::kLanes;
     int8_t upper[16];
     std::memcpy(upper, header(panel).upper, sizeof upper);
-    auto* numbers = reinterpret_cast<uint16_t*>(to);
-    for (int64_t j = 0; j < k; j += kGroup) {
-      F w[2][kFour];
-      load<0>(upper, group(panel, j / kGroup), w[0]);
-      load<1>(upper, group(panel, j / kGroup), w[1]);
+    const int64_t n_steps = steps_of<Element>(k);
+    for (int64_t step = 0; step < n_steps; step += kSteps) {
+      typename Element::W w[2][kSteps / 2];
+      load<0, Element>(upper, group(panel, step / kSteps), w[0]);
+      load<1, Element>(upper, group(panel, step / kSteps), w[1]);
 #pragma GCC unroll 8
-      for (int64_t i = 0; i < kGroup; ++i) {
-        if (j + i < k) V::store_whole_bf16(numbers + (j + i) * V::kLanes, w[i / kFour][i % kFour]);
+      for (int64_t i = 0; i < kSteps; ++i) {
+        if (step + i >= n_steps) continue;
+        const auto& of_step = w[i / (kSteps / 2)][i % (kSteps / 2)];
+        if constexpr (Element::kStep == 2) {
+          V::store_bytes(to + (step + i) * kBytes, of_step);
+        } else {
+          V::store_whole_bf16(reinterpret_cast<uint16_t*>(to + (step + i) * kBytes), of_step);
+        }
       }
     }
   }
@@ -107,8 +123,8 @@ struct PackedBf16 {
   // From sums of what lies in the panel to those of the rows' weights and these rows of activations. Panels
   // may come from a file whose bytes nobody has checked, so that no list may lead out of its room or out of
   // x.
-  template <int kRows>
-  static void finish(const uint8_t* panel, int64_t k, const float* const (&x)[kRows], F (&y)[kRows]) {
+  template <class Element, int kRows, class X>
+  static void finish(const uint8_t* panel, int64_t k, const X* const (&x)[kRows], F (&y)[kRows]) {
     const I power = V::load_i8(reinterpret_cast<const uint8_t*>(header(panel).power));
     const F of_row = V::float_of_bits(V::add_i32(V::set_i32(kOneInBits), V::shift_left_u32(power, 24)));
 #pragma GCC unroll 8
@@ -121,7 +137,7 @@ struct PackedBf16 {
       const F w = V::set_bf16(first[e].value);
       const int64_t row = first[e].at % V::kLanes;
 #pragma GCC unroll 8
-      for (int t = 0; t < kRows; ++t) y[t] = V::fma_in_lane(row, w, V::set(x[t][j]), y[t]);
+      for (int t = 0; t < kRows; ++t) y[t] = V::fma_in_lane(row, w, Element::set(x[t], j), y[t]);
     }
   }
 
@@ -254,12 +270,12 @@ template <class V>
 constexpr bool kHasManyRegisters = V::kFloatTilePanels >= 4;
 
 // kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
-template <class V, int kPanels, int kRows, class AnyFetch>
+template <class V, class Element, int kPanels, int kRows, class AnyFetch>
 void multiply_packed_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, AnyFetch fetch) {
   using Packed = PackedBf16<V>;
   using F = typename V::F;
   const uint8_t* panels[kPanels];
-  const float* x[kRows];
+  decltype(Element::row(p, 0)) x[kRows];
   F y[kPanels][kRows];
   int8_t upper[kPanels][16];
 #pragma GCC unroll 4
@@ -269,27 +285,29 @@ void multiply_packed_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, 
   }
 #pragma GCC unroll 4
   for (int t = 0; t < kRows; ++t) {
-    x[t] = p.x + (r + t) * p.k;
+    x[t] = Element::row(p, r + t);
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
-  // Up to four elements of a half of a group.
+  // Up to as many steps as a half of a group has.
+  constexpr int64_t kSteps = Packed::kFour / Element::kStep;
   constexpr int kAtOnce = kHasManyRegisters<V> ? kPanels : 1;
   const auto add_products = [&]<int kHalf>(int64_t g, int64_t n) __attribute__((always_inline)) {
 #pragma GCC unroll 4
     for (int first = 0; first < kPanels; first += kAtOnce) {
-      F w[kAtOnce][Packed::kFour];
+      typename Element::W w[kAtOnce][kSteps];
 #pragma GCC unroll 4
       for (int i = 0; i < kAtOnce; ++i)
-        Packed::template load<kHalf>(upper[first + i], Packed::group(panels[first + i], g), w[i]);
+        Packed::template load<kHalf, Element>(upper[first + i], Packed::group(panels[first + i], g), w[i]);
 #pragma GCC unroll 4
-      for (int64_t e = 0; e < Packed::kFour; ++e) {
+      for (int64_t e = 0; e < kSteps; ++e) {
         if (e >= n) break;
 #pragma GCC unroll 4
         for (int t = 0; t < kRows; ++t) {
-          const F xj = V::set(x[t][g * Packed::kGroup + kHalf * Packed::kFour + e]);
+          const auto xj = Element::factor(x[t], (2 * g + kHalf) * kSteps + e);
 #pragma GCC unroll 4
-          for (int i = 0; i < kAtOnce; ++i) y[first + i][t] = V::fma(w[i][e], xj, y[first + i][t]);
+          for (int i = 0; i < kAtOnce; ++i)
+            y[first + i][t] = Element::add_product(w[i][e], xj, y[first + i][t]);
         }
       }
     }
@@ -297,25 +315,25 @@ void multiply_packed_tile(const PanelMatmulParams& p, int64_t panel, int64_t r, 
   const int64_t n_whole = p.k / Packed::kGroup;
   for (int64_t g = 0; g < n_whole; ++g) {
     if constexpr (AnyFetch::kFetches) fetch.step();
-    add_products.template operator()<0>(g, Packed::kFour);
-    add_products.template operator()<1>(g, Packed::kFour);
+    add_products.template operator()<0>(g, kSteps);
+    add_products.template operator()<1>(g, kSteps);
   }
-  if (const int64_t left = p.k % Packed::kGroup; left > 0) {
+  if (const int64_t left = steps_of<Element>(p.k % Packed::kGroup); left > 0) {
     add_products.template operator()<0>(n_whole, left);
-    if (left > Packed::kFour) add_products.template operator()<1>(n_whole, left - Packed::kFour);
+    if (left > kSteps) add_products.template operator()<1>(n_whole, left - kSteps);
   }
 #pragma GCC unroll 4
-  for (int i = 0; i < kPanels; ++i) Packed::template finish<kRows>(panels[i], p.k, x, y[i]);
+  for (int i = 0; i < kPanels; ++i) Packed::template finish<Element>(panels[i], p.k, x, y[i]);
   store_outputs<V>(p, y, panel, r);
 }
 
 // n_rows rows of activations, at most kRows, in one tile.
-template <class V, int kPanels, int kRows, class AnyFetch>
+template <class V, class Element, int kPanels, int kRows, class AnyFetch>
 void multiply_packed_rows(const PanelMatmulParams& p, int64_t panel, int64_t r, int64_t n_rows,
                           AnyFetch fetch) {
   if constexpr (kRows > 0) {
-    if (n_rows == kRows) return multiply_packed_tile<V, kPanels, kRows>(p, panel, r, fetch);
-    multiply_packed_rows<V, kPanels, kRows - 1>(p, panel, r, n_rows, fetch);
+    if (n_rows == kRows) return multiply_packed_tile<V, Element, kPanels, kRows>(p, panel, r, fetch);
+    multiply_packed_rows<V, Element, kPanels, kRows - 1>(p, panel, r, n_rows, fetch);
   }
 }
 
@@ -329,7 +347,7 @@ template <class V>
 constexpr int64_t kPackedRows = kHasManyRegisters<V> ? 24 : 12;
 
 // Few rows of activations.
-template <class V>
+template <class V, class Element>
 void multiply_packed_stream(const PanelMatmulParams& p) {
   using Packed = PackedBf16<V>;
   const int64_t bytes = Packed::panel_bytes(p.k);
@@ -337,7 +355,8 @@ void multiply_packed_stream(const PanelMatmulParams& p) {
   if (p.run_step != 0) {
     return for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
       const auto multiply = [&](auto fetch) {
-        multiply_packed_rows<V, kRuns, kStreamedRows>(p, panel, 0, p.n, FloatFetch<decltype(fetch)>{fetch});
+        multiply_packed_rows<V, Element, kRuns, kStreamedRows>(p, panel, 0, p.n,
+                                                               FloatFetch<decltype(fetch)>{fetch});
       };
       if (!p.runs_ask_ahead) return multiply(NoFetch{});
       multiply(PagesAhead<kRuns>{p.panels + panel * bytes, p.run_step * bytes, bytes / n_steps});
@@ -348,7 +367,7 @@ void multiply_packed_stream(const PanelMatmulParams& p) {
   TurnFetcher fetcher(p.next, p.next_bytes, n_panels / kPanels + n_panels % kPanels, n_steps);
   const auto multiply = [&]<int kTile>(int64_t panel) {
     using TurnFetch = FloatFetch<StreamsFetch<kStreamsOfTurn>>;
-    multiply_packed_rows<V, kTile, kStreamedRows>(p, panel, 0, p.n, TurnFetch{fetcher.next_tile()});
+    multiply_packed_rows<V, Element, kTile, kStreamedRows>(p, panel, 0, p.n, TurnFetch{fetcher.next_tile()});
   };
   int64_t panel = p.panel_begin;
   for (; p.panel_end - panel >= kPanels; panel += kPanels) multiply.template operator()<kPanels>(panel);
@@ -356,41 +375,39 @@ void multiply_packed_stream(const PanelMatmulParams& p) {
 }
 
 // Some more.
-template <class V, int kPanels>
+template <class V, class Element, int kPanels>
 void multiply_packed_tiles(const PanelMatmulParams& p, int64_t panel) {
   const int64_t n_tiles = (p.n + kPackedTileRows<V> - 1) / kPackedTileRows<V>;
   for (int64_t i = 0; i < n_tiles; ++i) {
     const int64_t r = p.n * i / n_tiles, end = p.n * (i + 1) / n_tiles;
-    multiply_packed_rows<V, kPanels, kPackedTileRows<V>>(p, panel, r, end - r, NoFetch());
+    multiply_packed_rows<V, Element, kPanels, kPackedTileRows<V>>(p, panel, r, end - r, NoFetch());
   }
 }
 
 // Many rows of activations: panels are unpacked for all of them.
-template <class V, int kPanels>
+template <class V, class Element, int kPanels>
 void multiply_unpacked(const PanelMatmulParams& p, int64_t panel) {
   using Packed = PackedBf16<V>;
-  using Element = ElementBF16<V>;
   const int64_t bytes = float_panel_bytes<V, Element>(p.k);
   for (int i = 0; i < kPanels; ++i)
-    Packed::unpack(p.panels + (panel + i) * Packed::panel_bytes(p.k), p.k, p.scratch + i * bytes);
-  multiply_float_panels<V, Element, kPanels>(
-      p, {p.scratch, bytes}, panel,
-      [&]<int kRows>(const float* const(&x)[kRows], typename V::F(&y)[kPanels][kRows]) {
+    Packed::template unpack<Element>(p.panels + (panel + i) * Packed::panel_bytes(p.k), p.k,
+                                     p.scratch + i * bytes);
+  multiply_float_panels<V, Element, kPanels>(p, {p.scratch, bytes}, panel, [&](const auto& x, auto& y) {
 #pragma GCC unroll 4
-        for (int i = 0; i < kPanels; ++i) {
-          Packed::template finish<kRows>(p.panels + (panel + i) * Packed::panel_bytes(p.k), p.k, x, y[i]);
-        }
-      });
+    for (int i = 0; i < kPanels; ++i) {
+      Packed::template finish<Element>(p.panels + (panel + i) * Packed::panel_bytes(p.k), p.k, x, y[i]);
+    }
+  });
 }
 
-template <class V>
+template <class V, class Element>
 int64_t packed_scratch_bytes(int64_t k) {
-  return V::kFloatTilePanels * float_panel_bytes<V, ElementBF16<V>>(k);
+  return V::kFloatTilePanels * float_panel_bytes<V, Element>(k);
 }
 
-template <class V>
+template <class V, class Element>
 void multiply_packed(const PanelMatmulParams& p) {
-  if (p.n <= kStreamedRows) return multiply_packed_stream<V>(p);
+  if (p.n <= kStreamedRows) return multiply_packed_stream<V, Element>(p);
   const auto multiply_all = [&]<int kPanels>(const auto& multiply) {
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= kPanels; panel += kPanels) multiply.template operator()<kPanels>(panel);
@@ -398,10 +415,10 @@ void multiply_packed(const PanelMatmulParams& p) {
   };
   if (p.n <= kPackedRows<V>) {
     multiply_all.template operator()<kPackedTilePanels>(
-        [&]<int kPanels>(int64_t panel) { multiply_packed_tiles<V, kPanels>(p, panel); });
+        [&]<int kPanels>(int64_t panel) { multiply_packed_tiles<V, Element, kPanels>(p, panel); });
   } else {
     multiply_all.template operator()<V::kFloatTilePanels>(
-        [&]<int kPanels>(int64_t panel) { multiply_unpacked<V, kPanels>(p, panel); });
+        [&]<int kPanels>(int64_t panel) { multiply_unpacked<V, Element, kPanels>(p, panel); });
   }
 }
 

@@ -1,4 +1,5 @@
-// Products of floating-point weights in panels and float32 activations. An element's panel is (k, rows).
+// Products of floating-point weights in panels. An element's panel is (k, rows), that of several at a time as
+// their Element says.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +11,21 @@
 namespace inferno::kernels {
 namespace {
 
+// Elements that are multiplied one by one, with activations in float32.
 template <class V>
-struct ElementF32 {
+struct OneElement {
+  using W = typename V::F;
+  static constexpr int64_t kStep = 1;  // of a row in a vector of weights
+
+  static const float* row(const PanelMatmulParams& p, int64_t r) { return p.x + r * p.k; }
+  // What a step's weights are multiplied by, and how; one element of the row.
+  static W factor(const float* x, int64_t step) { return V::set(x[step]); }
+  static W add_product(W w, W x, W sum) { return V::fma(w, x, sum); }
+  static W set(const float* x, int64_t j) { return V::set(x[j]); }
+};
+
+template <class V>
+struct ElementF32 : OneElement<V> {
   using Stored = float;
   static typename V::F load(const uint8_t* panel, int64_t j) {
     return V::load(reinterpret_cast<const float*>(panel) + j * V::kLanes);
@@ -19,7 +33,7 @@ struct ElementF32 {
 };
 
 template <class V>
-struct ElementF16 {
+struct ElementF16 : OneElement<V> {
   using Stored = uint16_t;
   static typename V::F load(const uint8_t* panel, int64_t j) {
     return V::load_f16(reinterpret_cast<const uint16_t*>(panel) + j * V::kLanes);
@@ -27,16 +41,22 @@ struct ElementF16 {
 };
 
 template <class V>
-struct ElementBF16 {
+struct ElementBF16 : OneElement<V> {
   using Stored = uint16_t;
   static typename V::F load(const uint8_t* panel, int64_t j) {
     return V::load_bf16(reinterpret_cast<const uint16_t*>(panel) + j * V::kLanes);
   }
 };
 
+template <class Element>
+int64_t steps_of(int64_t k) {
+  return (k + Element::kStep - 1) / Element::kStep;
+}
+
 template <class V, class Element>
 int64_t float_panel_bytes(int64_t k) {
-  return (k * V::kLanes * static_cast<int64_t>(sizeof(typename Element::Stored)) + 63) / 64 * 64;
+  return (steps_of<Element>(k) * V::kLanes * static_cast<int64_t>(sizeof(typename Element::Stored)) + 63) /
+         64 * 64;
 }
 
 template <class V, class Element>
@@ -62,8 +82,13 @@ void pack_float(const uint8_t* w, int64_t stride, int64_t n_rows, int64_t k, uin
   }
 }
 
-// What is fetched while kFetchedElements of each panel are multiplied.
-constexpr int64_t kFetchedElements = 8;
+// What is fetched in so many steps.
+constexpr int64_t kFetchSteps = 8;
+template <class Element>
+int64_t fetches_of(int64_t k) {
+  const int64_t n = steps_of<Element>(k) / kFetchSteps;
+  return n < 1 ? 1 : n;
+}
 template <class AnyFetch>
 struct FloatFetch : AnyFetch {
   static constexpr bool kFetches = true;
@@ -92,37 +117,38 @@ void multiply_float_tile(const PanelMatmulParams& p, const FloatPanels& at, int6
                          AnyFetch fetch, const Finish& finish) {
   using F = typename V::F;
   const uint8_t* panels[kPanels];
-  const float* x[kRows];
+  decltype(Element::row(p, 0)) x[kRows];
   F y[kPanels][kRows];
 #pragma GCC unroll 4
   for (int i = 0; i < kPanels; ++i) panels[i] = at.first + i * at.step;
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
-    x[t] = p.x + (r + t) * p.k;
+    x[t] = Element::row(p, r + t);
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
   }
   const auto add_products = [&](int64_t j) __attribute__((always_inline)) {
-    F w[kPanels];
+    typename Element::W w[kPanels];
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) w[i] = Element::load(panels[i], j);
 #pragma GCC unroll 8
     for (int t = 0; t < kRows; ++t) {
-      const F xj = V::set(x[t][j]);
+      const auto xj = Element::factor(x[t], j);
 #pragma GCC unroll 4
-      for (int i = 0; i < kPanels; ++i) y[i][t] = V::fma(w[i], xj, y[i][t]);
+      for (int i = 0; i < kPanels; ++i) y[i][t] = Element::add_product(w[i], xj, y[i][t]);
     }
   };
   hint_outputs<V, kPanels, kRows>(p, panel, r);
+  const int64_t n_steps = steps_of<Element>(p.k);
   int64_t j = 0;
   if constexpr (AnyFetch::kFetches) {
-    for (; j + kFetchedElements <= p.k; j += kFetchedElements) {
+    for (; j + kFetchSteps <= n_steps; j += kFetchSteps) {
       fetch.step();
 #pragma GCC unroll 8
-      for (int64_t i = 0; i < kFetchedElements; ++i) add_products(j + i);
+      for (int64_t i = 0; i < kFetchSteps; ++i) add_products(j + i);
     }
   }
-  for (; j < p.k; ++j) add_products(j);
+  for (; j < n_steps; ++j) add_products(j);
   finish(x, y);
   store_outputs<V>(p, y, panel, r);
 }
@@ -159,7 +185,7 @@ constexpr int streamed_float_panels() {
 template <class V, class Element>
 void multiply_float_runs(const PanelMatmulParams& p) {
   const int64_t bytes = float_panel_bytes<V, Element>(p.k);
-  const int64_t n_steps = p.k < kFetchedElements ? 1 : p.k / kFetchedElements;
+  const int64_t n_steps = fetches_of<Element>(p.k);
   for_tiles_of_runs(p, [&]<int kRuns>(int64_t panel) {
     const auto multiply = [&](auto fetch) {
       multiply_float_rest<V, Element, kRuns, kStreamedRows>(p, float_panels_at<V, Element>(p, panel), panel,
@@ -176,7 +202,7 @@ void multiply_float_stream(const PanelMatmulParams& p) {
   constexpr int kPanels = streamed_float_panels<V, Element>();
   const int64_t n_panels = p.panel_end - p.panel_begin;
   TurnFetcher fetcher(p.next, p.next_bytes, n_panels / kPanels + n_panels % kPanels,
-                      p.k < kFetchedElements ? 1 : p.k / kFetchedElements);
+                      fetches_of<Element>(p.k));
   const auto multiply = [&]<int kTile>(int64_t panel) {
     using TurnFetch = FloatFetch<StreamsFetch<kStreamsOfTurn>>;
     multiply_float_rest<V, Element, kTile, kStreamedRows>(p, float_panels_at<V, Element>(p, panel), panel, 0,
