@@ -41,7 +41,7 @@ CpuKernels table(CpuKernels base) {
   PanelMatmul& f16 = base.matmul[static_cast<int>(DType::kF16)];
   f16.scratch_bytes = Unpacked::scratch_bytes;
   f16.multiply = Unpacked::multiply;
-  // Their dot products of bfloat16 take four times as long as multiply-adds (docs/decisions/012).
+  // By dot products of bfloat16 they compute half of what they do by multiply-adds (docs/decisions/012).
   fill_bf16_products<Avx512VnniVector>(&base);
   return base;
 }
