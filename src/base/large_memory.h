@@ -41,7 +41,7 @@ class LargeMemory {
   // one once an eighth of its room is there (PageMover::kWorthOneIn); written() lets that be found out. With
   // several nodes they stay where they are. Where small pages are slow to read
   // (PageSizeChoice::small_are_slow_to_read) up to 128 MiB are in huge ones at once, and so is more of which
-  // a quarter (`soon` bytes) is written before long.
+  // half (`soon` bytes) is written before long.
   Result<std::shared_ptr<void>> alloc_unwritten(size_t bytes, size_t soon = 0);
   void written() { mover_.look(); }
   // Whether alloc_unwritten() of so many begins in huge pages.

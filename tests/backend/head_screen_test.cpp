@@ -32,9 +32,10 @@ using Logits = std::vector<float>;
 
 class HeadScreenTest : public testing::TestWithParam<std::tuple<const kernels::CpuIsa*, DType>> {
  protected:
-  HeadScreenTest() {
-    static const std::vector<float> ones(kDim, 1.0f);
-    norm_ = backend_->load_weight(tensor(DType::kF32, ones.data(), 1), WeightUse::kVector).value();
+  HeadScreenTest() { set_norm(std::vector<float>(kDim, 1.0f)); }
+  void set_norm(std::vector<float> values) {
+    norm_values_ = std::move(values);
+    norm_ = backend_->load_weight(tensor(DType::kF32, norm_values_.data(), 1), WeightUse::kVector).value();
   }
 
   static Tensor tensor(DType dtype, const void* data, int64_t rows) {
@@ -122,6 +123,7 @@ class HeadScreenTest : public testing::TestWithParam<std::tuple<const kernels::C
   const test::ForcedIsa forced_{std::get<0>(GetParam())->name};
   std::shared_ptr<Backend> backend_ =
       create_backend("parallel", {.threads = 3, .screened_heads = backend::ScreenedHeads::kAll}).value();
+  std::vector<float> norm_values_;
   Weight norm_, head_;
   std::vector<uint8_t> head_bytes_;
 };
@@ -236,6 +238,38 @@ TEST_P(HeadScreenTest, KeepsARowThatNeedsWhatRoundingActivationsLoses) {
 }
 
 // One row's sum overflows on the way, which the copy's, of whole blocks, does not.
+// x is 1 and then the next bfloat16 once it is rounded to that: a row over the one half would win by what x
+// was, one over the other half does by what it is then. Nothing else is rounded.
+TEST_P(HeadScreenTest, KeepsARowThatNeedsWhatRoundingToBf16Gains) {
+  std::vector<float> head(kVocab * kDim), x(kDim);
+  double squares = 0;
+  for (int64_t i = 0; i < kDim; ++i) {
+    const bool is_first = i < kDim / 2;
+    const float value = is_first ? 1.0f + 0x1p-8f : 1.0f + 0x1p-8f + 0x1p-20f;
+    x[static_cast<size_t>(i)] = value;
+    squares += static_cast<double>(value) * value;
+    head[static_cast<size_t>(200 * kDim + i)] = is_first ? 8.0f : 0.0f;
+    head[static_cast<size_t>(20 * kDim + i)] = is_first ? 0.0f : i < kDim * 3 / 4 ? 7.96875f : 7.9375f;
+  }
+  // So that the norm leaves x as it is.
+  set_norm(std::vector<float>(kDim, static_cast<float>(std::sqrt(squares / kDim + 1e-6))));
+  set_head(head);
+  expect_highest(x);
+}
+
+// One number of x is finite, but infinite in bfloat16.
+TEST_P(HeadScreenTest, KeepsARowThatRoundingToBf16MakesInfinite) {
+  constexpr float kLarge = 3.4e38f;
+  std::vector<float> head(kVocab * kDim), x(kDim, 0.0f);
+  x[3] = 1;
+  for (int64_t i = 0; i < kVocab; ++i) {
+    head[static_cast<size_t>(i * kDim + 3)] = i == 77 ? 2e-3f : i == 200 ? 1e-3f : i % 2 ? -1e-3f : 1e-4f;
+  }
+  set_norm(std::vector<float>(kDim, kLarge / 16));  // of which the root of kDim makes that
+  set_head(head);
+  expect_highest(x);
+}
+
 TEST_P(HeadScreenTest, KeepsARowThatOverflows) {
   const std::vector<float> large(kDim, 1e32f);
   norm_ = backend_->load_weight(tensor(DType::kF32, large.data(), 1), WeightUse::kVector).value();

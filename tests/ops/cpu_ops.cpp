@@ -313,8 +313,10 @@ OpSet op_set(const kernels::CpuIsa& isa) {
   // Activations are rounded to 8 bits for quantized weights.
   const auto matmul_error = [cpu](DType dtype) {
     const kernels::XForm form = cpu.matmul[static_cast<size_t>(dtype)].x_form;
-    if (form == kernels::XForm::kInt8 || form == kernels::XForm::kInt8Halves) return 3e-6;
-    return form == kernels::XForm::kBf16 ? 0x1p-16 : 1e-13;  // 2^-8 of each number at most
+    return form == kernels::XForm::kInt8 || form == kernels::XForm::kInt8Halves ? 3e-6 : 1e-13;
+  };
+  const auto rounds_to_bf16 = [cpu](DType dtype) {
+    return cpu.matmul[static_cast<size_t>(dtype)].x_form == kernels::XForm::kBf16;
   };
   const auto cache_order = [cpu](const kernels::KvLayerView& kv) {
     if (!cpu.in_tiles(kv)) return OpSet::CacheOrder::kPositions;
@@ -341,7 +343,8 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cache_order,
           matmul_error,
           attention_nmse,
-          with_cpu(attention_in_chunks)};
+          with_cpu(attention_in_chunks),
+          rounds_to_bf16};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "ops/format_oracle.h"
 #include "ops/op_case.h"
 #include "support/canary.h"
+#include "tensor/half.h"
 #include "tensor/quant_blocks.h"
 
 namespace inferno::test {
@@ -56,7 +57,7 @@ struct Truth {
   std::vector<double> magnitude;  // sum over k of |w x|, plus |bias|
 };
 
-Truth truth_of(const MatmulCase& c) {
+Truth truth_of(const MatmulCase& c, bool rounds_to_bf16) {
   Truth truth{std::vector<double>(static_cast<size_t>(c.n * c.m)),
               std::vector<double>(static_cast<size_t>(c.n * c.m))};
   std::vector<double> row(static_cast<size_t>(c.k));
@@ -67,7 +68,8 @@ Truth truth_of(const MatmulCase& c) {
       double sum = c.with_bias ? c.bias[static_cast<size_t>(i)] : 0.0;
       double magnitude = std::abs(sum);
       for (int64_t j = 0; j < c.k; ++j) {
-        const double term = row[static_cast<size_t>(j)] * c.x[static_cast<size_t>(r * c.k + j)];
+        const float x = c.x[static_cast<size_t>(r * c.k + j)];
+        const double term = row[static_cast<size_t>(j)] * (rounds_to_bf16 ? bf16_to_f32(f32_to_bf16(x)) : x);
         sum += term;
         magnitude += std::abs(term);
       }
@@ -104,7 +106,7 @@ TEST_P(MatmulTest, CloseToDouble) {
     for (const MatmulCase& c : grid(dtype)) {
       SCOPED_TRACE(c.describe());
       const std::vector<float> y = c.run(ops());
-      const Truth truth = truth_of(c);
+      const Truth truth = truth_of(c, ops().rounds_to_bf16(dtype));
       double error = 0.0;
       double power = 0.0;
       for (size_t i = 0; i < y.size(); ++i) {

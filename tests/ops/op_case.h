@@ -42,6 +42,8 @@ struct OpSet {
   std::function<double(const kernels::KvLayerView&)> attention_nmse;
   // Attention, each part cut into its chunks; empty where that cannot be.
   std::function<void(const kernels::AttentionParams&)> attention_in_chunks;
+  // Whether weights of this type meet activations rounded to BF16: the error above is beside those.
+  std::function<bool(DType)> rounds_to_bf16 = [](DType) { return false; };
 
   int64_t block_size(int64_t at_least) const {
     return (at_least + block_multiple - 1) / block_multiple * block_multiple;

@@ -18,11 +18,13 @@ constexpr DType kCoarse = DType::kQ4_0;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr int64_t kMaxPause = 64;
 // Products of the smallest floats are off by up to 2^-150 each, however small they are; of scales, times up
-// to 32 * 127 * 127; in tiles, which know no subnormal numbers, by 2^-126 and more. More than all of a row's
-// can add up to where weights and activations are smaller than 2^20.
+// to 32 * 127 * 127; in tiles and dot products of bfloat16, which know no subnormal numbers, by 2^-126 and
+// more. More than all of a row's can add up to where weights and activations are smaller than 2^20.
 constexpr float kSmallestRounding = 1e-28f;
 // Sums of products that can be larger than this might overflow on the way.
 constexpr double kLargestLogit = 1e37;
+// Activations beyond may be infinite in bfloat16.
+constexpr double kLargestBf16 = 3e38;
 // Smaller heads may stay in a cache from one token to the next, where screens gain nothing.
 constexpr uint64_t kLargeHead = uint64_t{16} << 20;
 // Where more than this of the head's bytes are read after all, the screen has gained nothing.
@@ -225,8 +227,10 @@ void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernel
   const double rounding = static_cast<double>(k + 64) * 0x1p-22;
   using kernels::XForm;
   const bool rounded_as_well = form == XForm::kInt8 || form == XForm::kInt8Halves;
-  // Of each number at most; what is below 2^-126 becomes 0.
+  // Of each number at most, and of larger ones than kLargestBf16 infinitely much; what is below 2^-126
+  // becomes 0 (kSmallestRounding).
   const double rounding_of_x = form == XForm::kBf16 ? 0x1p-8 : 0;
+  const double largest = form == XForm::kBf16 ? kLargestBf16 : std::numeric_limits<double>::infinity();
   for (int64_t r = 0; r < n; ++r) {
     double length = 0, off = 0;
     for (int64_t i = r * k; i < (r + 1) * k; ++i) {
@@ -236,7 +240,7 @@ void HeadScreening::begin(const HeadScreen& screen, const float* x, const kernel
     }
     length = std::sqrt(length);
     off = rounded_as_well ? 0 : std::sqrt(off);
-    const bool is_bounded = (length + off) * screen.largest_norm < kLargestLogit;
+    const bool is_bounded = (length + off) * screen.largest_norm < kLargestLogit && length + off < largest;
     rows_.push_back({up(length),
                      is_bounded ? up(off + (rounding + rounding_of_x) * (length + off)) : kInfinity,
                      -kInfinity});

@@ -4,7 +4,8 @@
 // Q4_0.
 //
 // For row i of the head w, of the coarse weights c and for activations x, which the coarse product takes as
-// x', rounded to 8 bits (by Cauchy and Schwarz; the head's own product rounds them as well, or not):
+// x', rounded to 8 bits (by Cauchy and Schwarz; the head's own product rounds them as well, or not, or to
+// BF16, of which x - x' has 2^-8 |x| more):
 //   | w_i . x - c_i . x' | <= |w_i - c_i| |x'| + |w_i| |x - x'| + what float sums round
 // So what is left, once one logit is known, are the rows whose coarse logit and that bound together reach it.
 // The argument is Vijayanarasimhan et al. 2014's and many others': search exactly, bounded by norms.
@@ -86,7 +87,7 @@ class HeadScreening {
   // Of the activations of one row.
   struct Row {
     float length;    // |x'|, not less
-    float off;       // |x - x'| and what sums round, likewise
+    float off;       // |x - x'|, what BF16 rounds of x and what sums round, likewise
     float to_reach;  // the highest logit that is known, less what the smallest floats round
   };
 

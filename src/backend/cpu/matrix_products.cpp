@@ -73,10 +73,10 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
     const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
     const int64_t most = most_units(i, n);
-    // What AMX prepares of the activations serves all panels of a turn, and tiles of floats have four panels.
+    // What AMX prepares of the activations serves all panels of a turn, and tiles of floats have up to four.
     const kernels::PanelMatmul& kernel = matrix_of(w).kernel;
-    const bool wants_many = kernel.multiply_tiles != nullptr || kernel.x_form == kernels::XForm::kFloat ||
-                            kernel.x_form == kernels::XForm::kBf16;
+    const bool is_float = kernel.x_form == kernels::XForm::kFloat || kernel.x_form == kernels::XForm::kBf16;
+    const bool wants_many = kernel.multiply_tiles != nullptr || (kernel.rows != 0 && is_float);
     const int64_t fewest = is_tiled && wants_many ? kUnitsAtOnce : 1;
     const int64_t least =
         fetches_next_ ? std::min(fewest, most) : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;

@@ -36,8 +36,9 @@ struct SplitParams {
   uint16_t* tiles;      // of all rows
 };
 
-// Rows of activations rounded to bfloat16, to the nearest and halves to even: bf16_stride(k) numbers each, of
-// which those after the last column are zeros. Makes these rows and columns of them.
+// Rows of activations rounded to bfloat16, to the nearest and halves to even; what is below 2^-126 is 0, what
+// is above its largest number infinite. bf16_stride(k) numbers each, of which those after the last column are
+// zeros. Makes these rows and columns of them.
 constexpr int64_t bf16_stride(int64_t k) {
   return (k + 31) / 32 * 32;
 }

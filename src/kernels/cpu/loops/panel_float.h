@@ -177,7 +177,8 @@ void multiply_float_panels(const PanelMatmulParams& p, const FloatPanels& at, in
 // itself, and no more, since each is a stream through memory.
 template <class V, class Element>
 constexpr int streamed_float_panels() {
-  constexpr auto kPanels = static_cast<int>(64 / (V::kLanes * sizeof(typename Element::Stored)));
+  constexpr auto kPanels = static_cast<int>(
+      64 * Element::kStep / (V::kLanes * static_cast<int64_t>(sizeof(typename Element::Stored))));
   return kPanels < 1 ? 1 : kPanels > 4 ? 4 : kPanels;
 }
 
