@@ -76,8 +76,10 @@ void score_tiles(const QueryRow* rows, int64_t head_dim, const uint8_t* tiles, t
   const auto tile_of = [&](int v) { return tiles + v / kTileVectors<V> * tile_bytes; };
   const auto first_of = [](int v) { return v % kTileVectors<V> * V::kLanes; };
   F sums[kRows][kVectors];
+  const float* queries[kRows];
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
+    queries[t] = rows[t].q;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::zero();
   }
@@ -93,7 +95,7 @@ void score_tiles(const QueryRow* rows, int64_t head_dim, const uint8_t* tiles, t
       for (int v = 0; v < kVectors; ++v) keys[v] = Cache::key(tile_of(v) + block, i, first_of(v), scales[v]);
 #pragma GCC unroll 8
       for (int t = 0; t < kRows; ++t) {
-        const F q = V::set(rows[t].q[d + i]);
+        const F q = V::set(queries[t][d + i]);
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) sums[t][v] = V::fma(q, keys[v], sums[t][v]);
       }
@@ -328,7 +330,7 @@ void unpack_values(const CachedHead<Cache>& head, int64_t chunk, int64_t begin, 
 // sums += n values, weighted, of kScoreRows rows.
 template <class V>
 void add_unpacked(const float* values, int64_t n, const float (*weights)[kAttentionChunk], int64_t i,
-                  float (*all_sums)[kWideDims<V>]) {
+                  float (*all_sums)[kWideDims<V>], PacedFetcher fetcher) {
   constexpr int kRows = V::kScoreRows;
   constexpr int kVectors = V::kScoreVectors;
   typename V::F sums[kRows][kVectors];
@@ -338,6 +340,7 @@ void add_unpacked(const float* values, int64_t n, const float (*weights)[kAttent
     for (int v = 0; v < kVectors; ++v) sums[t][v] = V::load(all_sums[t] + v * V::kLanes);
   }
   for (int64_t end = i + n; i < end; ++i, values += kWideDims<V>) {
+    fetcher.step();
     typename V::F x[kVectors];
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) x[v] = V::load(values + v * V::kLanes);
@@ -358,20 +361,21 @@ void add_unpacked(const float* values, int64_t n, const float (*weights)[kAttent
 // Up to kVectors vectors of positions.
 template <class V, int kVectors>
 void score_positions(const QueryRow* rows, int64_t head_dim, const float* keys, int64_t n_vectors,
-                     typename V::F scale, float* scores) {
+                     typename V::F scale, float* scores, PacedFetcher fetcher) {
   if constexpr (kVectors > 1) {
     if (n_vectors < kVectors)
-      return score_positions<V, kVectors - 1>(rows, head_dim, keys, n_vectors, scale, scores);
+      return score_positions<V, kVectors - 1>(rows, head_dim, keys, n_vectors, scale, scores, fetcher);
   }
-  NoTileFetcher fetcher;
   score_tiles<V, PlainCache<V, CachedF32<V>>, V::kScoreRows, kVectors>(
       rows, head_dim, reinterpret_cast<const uint8_t*>(keys), scale, scores, fetcher);
 }
 
-// n rows, a multiple of kScoreRows.
+// n rows, a multiple of kScoreRows. While keys are scored the chunk's values are asked for, and while those
+// are added up, the keys that come next.
 template <class V, class Cache>
 void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const CachedHead<Cache>& head,
                  int64_t chunk, WideWork<V>& w) {
+  using Read = WhatIsRead<Cache>;
   constexpr int64_t kRows = V::kScoreRows;
   const int64_t head_dim = head.head_dim;
   const Seen all = seen_of_chunk(rows, n, chunk);
@@ -380,6 +384,10 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
   for (int64_t r = 0; r < n; r += kRows) seen[r / kRows] = seen_of_chunk(rows + r, kRows, chunk);
   const auto whole_vectors = [](int64_t i) { return (i + V::kLanes - 1) / V::kLanes; };
   const int64_t keys_end = tiles_end(all.end);
+  const auto pieces = [](int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; };
+  TileFetcher values;
+  Read::add_values(values, head, chunk, all);
+  const int64_t value_shares = pieces(keys_end - tiles_begin(all.begin), kWideKeys<V>) * n / kRows;
   for (int64_t first = tiles_begin(all.begin); first < keys_end; first += kWideKeys<V>) {
     const int64_t last = first + kWideKeys<V> < keys_end ? first + kWideKeys<V> : keys_end;
     head.for_pieces(chunk, first, last, [&](int64_t i, int64_t n_keys) {
@@ -391,7 +399,8 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
       const auto [begin, end] = seen[r / kRows];
       if (begin >= end || begin >= last || end <= first) continue;
       score_positions<V, V::kScoreVectors>(rows + r, head_dim, w.unpacked, whole_vectors(end - first),
-                                           V::set(p.all.scale), w.scores[r] + first);
+                                           V::set(p.all.scale), w.scores[r] + first,
+                                           values.next_share(value_shares, head_dim));
     }
   }
   for (int64_t r = 0; r < n; ++r) {
@@ -399,6 +408,12 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
     if (begin >= end) continue;
     w.mixes[r] = weigh<V>(&rows[r], w.scores[r], chunk, tiles_begin(begin), whole_vectors(end) * V::kLanes);
   }
+  TileFetcher next_keys;
+  Read::with_next_keys(p, rows, n, head, chunk, [&](const auto& next, int64_t first, Seen some) {
+    Read::add_keys(next_keys, next, first, some);
+  });
+  const int64_t n_slices = head_dim / kWideDims<V>;
+  const int64_t key_shares = pieces(all.end - all.begin, kWideValues<V>) * n_slices * n / kRows;
   for (int64_t d = 0; d < head_dim; d += kWideDims<V>) {
     for (int64_t r = 0; r < n; ++r) {
       for (int64_t i = 0; i < kWideDims<V>; i += V::kLanes) V::store(w.sums[r] + i, V::zero());
@@ -411,7 +426,7 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
         const int64_t end = seen[r / kRows].end < i_end ? seen[r / kRows].end : i_end;
         if (begin < end)
           add_unpacked<V>(w.unpacked + (begin - i) * kWideDims<V>, end - begin, w.scores + r, begin,
-                          w.sums + r);
+                          w.sums + r, next_keys.next_share(key_shares, end - begin));
       }
     }
     for (int64_t r = 0; r < n; ++r) {

@@ -1,5 +1,5 @@
 // TileFetcher: brings keys or values into the second-level cache while others are multiplied, as several
-// streams side by side (fetcher.h).
+// streams side by side (fetcher.h), or as one in shares, at the pace of loops that compute.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,20 @@
 
 namespace inferno::kernels {
 namespace {
+
+// One stream of hints, so many bytes further at each step of a loop that computes.
+class PacedFetcher {
+ public:
+  PacedFetcher(const void* at, int64_t pace) : at_(static_cast<const uint8_t*>(at)), pace_(pace) {}
+  [[gnu::always_inline]] void step() {
+    __builtin_prefetch(at_, 0, 2);
+    at_ += pace_;
+  }
+
+ private:
+  const uint8_t* at_;
+  int64_t pace_;
+};
 
 class TileFetcher {
  public:
@@ -22,6 +36,16 @@ class TileFetcher {
     stream_ = (n_pieces_ + n_streams - 1) / n_streams;
     end_ = stream_ * kPieceLines * kParts;
     pace_ = (end_ + n_steps - 1) / n_steps;
+  }
+  // Or the next of n_shares of it, in a loop of n_steps. Where a share goes beyond a piece, the next one is
+  // taken to lie there.
+  PacedFetcher next_share(int64_t n_shares, int64_t n_steps) {
+    const int64_t n_lines = n_pieces_ * kPieceLines;
+    if (done_ >= n_lines) return {this, 0};  // a line that is there
+    const int64_t share = (n_lines + n_shares - 1) / n_shares;
+    const uint8_t* at = pieces_[done_ / kPieceLines] + done_ % kPieceLines * kLine;
+    done_ += share;
+    return {at, (share * kLine + n_steps - 1) / n_steps};
   }
   [[gnu::always_inline]] void step() {
     due_ = due_ + pace_ < end_ ? due_ + pace_ : end_;
