@@ -20,10 +20,6 @@ namespace {
 
 const std::string kShort = "--prompt-tokens 6 --max-new-tokens 4 --warmup-runs 1 --trials 2 ";
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(BenchGeneration, WritesTablesAndAReport) {
   const auto folder = scratch_dir("bench_generation");
   const Finished finished =

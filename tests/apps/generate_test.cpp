@@ -23,10 +23,6 @@ constexpr const char* kTale =
     ", there was a small girl who lived in a small town. Her name was Molly. She was kind and everyone liked "
     "her. She was not very big,";
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 size_t lines(const std::string& text) {
   return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
 }

@@ -39,10 +39,6 @@ class Inspect : public testing::Test {
   std::string path_ = (scratch_dir("inspect") / "model.gguf").string();
 };
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST_F(Inspect, B10_TrailingBytesAreAWarningOrRefusedWhenStrict) {
   EXPECT_EQ(run_program("inferno", "inspect --strict " + path_).exit_code, 0);
   std::ofstream(path_, std::ios::binary | std::ios::app) << std::string(100, 'x');

@@ -14,7 +14,7 @@ namespace inferno::test {
 namespace {
 
 // Their inputs do not exist: whoever loads them first says something else.
-constexpr const char* kCommands[] = {
+constexpr const char* kWriting[] = {
     "generate missing.gguf Once 3 --trace {}",
     "generate missing.gguf Once 3 --telemetry-csv {}",
     "generate missing.gguf Once 3 --metrics-csv {}",
@@ -30,7 +30,7 @@ constexpr const char* kCommands[] = {
 TEST(OutputFile, AMissingFolderIsSaidBeforeAnythingElse) {
   const auto dir = scratch_dir("output_file");
   const std::string folder = (dir / "no" / "such").string();
-  for (const char* command : kCommands) {
+  for (const char* command : kWriting) {
     const Finished finished = run_program("inferno", fmt::format(fmt::runtime(command), folder + "/out"));
     EXPECT_EQ(finished.exit_code, 1) << command;
     EXPECT_EQ(finished.out, "") << command;

@@ -12,10 +12,6 @@
 namespace inferno::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // What a screen without escape codes shows after `bytes`: \r goes back and what follows overwrites.
 std::string on_screen(const std::string& bytes) {
   std::string screen;

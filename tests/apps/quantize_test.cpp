@@ -14,11 +14,6 @@
 namespace inferno::test {
 namespace {
 
-constexpr const char* kDemo = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'";
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
 
 class QuantizeCommand : public testing::Test {
  protected:

@@ -14,10 +14,6 @@
 namespace inferno::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(TelemetryOptions, WriteTheStepsOfAGeneration) {
   const auto folder = scratch_dir("telemetry_options");
   const std::string trace = (folder / "trace.json").string();

@@ -21,10 +21,10 @@ constexpr size_t kDirectoryBytes = 32;
 constexpr size_t kHash = 40;
 constexpr size_t kLayout = 48;
 constexpr size_t kDirectory = 128;  // the first matrix
-constexpr size_t kOffset = 0, kBytes = 8, kRows = 24, kNameBytes = 44;
+constexpr size_t kOffset = 0, kBytes = 8, kShape = 24, kNameBytes = 44;
 constexpr size_t kName = 48;
 
-const RepackKey kKey = {"avx2 panels 1", 1, 2, 3, 4};
+const RepackKey kKeyOfFile = {"avx2 panels 1", 1, 2, 3, 4};
 
 std::vector<std::byte> some_bytes(size_t n, int seed) {
   std::vector<std::byte> bytes(n);
@@ -40,7 +40,7 @@ class RepackFileTest : public testing::Test {
     const std::vector<RepackedMatrix> matrices = {{"blk.0.attn_q.weight", DType::kQ8_0, 4, 32, first_},
                                                   {"b", DType::kF16, 1, 2, second_},
                                                   {"c", DType::kF32, 7, 9, third_}};
-    const Status status = write_repack_file(path_, kKey, true, matrices);
+    const Status status = write_repack_file(path_, kKeyOfFile, true, matrices);
     ASSERT_TRUE(status) << status.error().message;
   }
   std::string read() const { return test::read_file(path_); }
@@ -48,7 +48,7 @@ class RepackFileTest : public testing::Test {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << text;
   }
   // Why the file is refused, or "".
-  std::string refusal(const RepackKey& key = kKey) const {
+  std::string refusal(const RepackKey& key = kKeyOfFile) const {
     const auto file = RepackFile::open(path_, key);
     if (file) return "";
     EXPECT_TRUE(file.error().message.starts_with(path_ + ": ")) << file.error().message;
@@ -82,7 +82,7 @@ class RepackFileTest : public testing::Test {
 };
 
 TEST_F(RepackFileTest, GivesBackWhatWasWritten) {
-  const auto file = RepackFile::open(path_, kKey);
+  const auto file = RepackFile::open(path_, kKeyOfFile);
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->weights_are_finite());
   ASSERT_EQ(file->matrices().size(), 3u);
@@ -105,10 +105,10 @@ TEST_F(RepackFileTest, WhatIsNoMatrixIsWhole) {
   const auto write_both = [&] {
     const std::vector<RepackedMatrix> both = {{"a", DType::kQ8_0, 4, 32, first_},
                                               {"other", std::nullopt, 1, 64, second_}};
-    ASSERT_TRUE(write_repack_file(path_, kKey, true, both));
+    ASSERT_TRUE(write_repack_file(path_, kKeyOfFile, true, both));
   };
   write_both();
-  const auto file = RepackFile::open(path_, kKey);
+  const auto file = RepackFile::open(path_, kKeyOfFile);
   ASSERT_TRUE(file) << file.error().message;
   ASSERT_EQ(file->matrices().size(), 2u);
   EXPECT_EQ(file->matrices()[1].dtype, std::nullopt);
@@ -120,7 +120,7 @@ TEST_F(RepackFileTest, WhatIsNoMatrixIsWhole) {
     std::string damaged = good;
     damaged[damaged.size() - i] ^= 4;
     overwrite(damaged);
-    const auto opened = RepackFile::open(path_, kKey);
+    const auto opened = RepackFile::open(path_, kKeyOfFile);
     ASSERT_TRUE(opened) << opened.error().message;
     const Status checked = opened->check_all_but_matrices();
     ASSERT_FALSE(checked) << i;
@@ -131,13 +131,13 @@ TEST_F(RepackFileTest, WhatIsNoMatrixIsWhole) {
   std::string damaged = good;
   damaged[good.size() - 4096] ^= 4;  // of the matrix
   overwrite(damaged);
-  EXPECT_TRUE(RepackFile::open(path_, kKey)->check_all_but_matrices());
+  EXPECT_TRUE(RepackFile::open(path_, kKeyOfFile)->check_all_but_matrices());
 }
 
 TEST_F(RepackFileTest, WhatIsNoMatrixHasTheShapeOfItsBytes) {
   for (const auto& [rows, cols] : {std::pair<int64_t, int64_t>(2, 32), {1, 63}}) {
     const Status written = write_repack_file(
-        path_, kKey, true, std::vector<RepackedMatrix>{{"other", std::nullopt, rows, cols, second_}});
+        path_, kKeyOfFile, true, std::vector<RepackedMatrix>{{"other", std::nullopt, rows, cols, second_}});
     ASSERT_FALSE(written);
     EXPECT_NE(written.error().message.find("entry 0: it is no matrix, and its shape not that of its bytes"),
               std::string::npos)
@@ -146,8 +146,8 @@ TEST_F(RepackFileTest, WhatIsNoMatrixHasTheShapeOfItsBytes) {
 }
 
 TEST_F(RepackFileTest, MayHoldNothing) {
-  ASSERT_TRUE(write_repack_file(path_, kKey, false, {}));
-  const auto file = RepackFile::open(path_, kKey);
+  ASSERT_TRUE(write_repack_file(path_, kKeyOfFile, false, {}));
+  const auto file = RepackFile::open(path_, kKeyOfFile);
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->matrices().empty());
   EXPECT_FALSE(file->weights_are_finite());
@@ -155,7 +155,7 @@ TEST_F(RepackFileTest, MayHoldNothing) {
 
 TEST_F(RepackFileTest, IsGoodForItsKeyAlone) {
   const auto refusal_of = [&](auto change) {
-    RepackKey key = kKey;
+    RepackKey key = kKeyOfFile;
     change(key);
     return refusal(key);
   };
@@ -200,7 +200,7 @@ TEST_F(RepackFileTest, CheckFindsEveryDamagedMatrix) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 1);
     overwrite(bad);
-    const auto file = RepackFile::open(path_, kKey);
+    const auto file = RepackFile::open(path_, kKeyOfFile);
     if (!file) return file.error().message;
     const Status checked = file->check();
     return checked ? "" : checked.error().message;
@@ -234,8 +234,8 @@ TEST_F(RepackFileTest, HostileFilesAreRefused) {
     EXPECT_EQ(refusal_after(kDirectory + kBytes, bytes), "entry 0: its bytes are not in place") << bytes;
   }
   EXPECT_NE(refusal_after(kDirectory + kBytes, 0), "");
-  EXPECT_EQ(refusal_after(kDirectory + kRows, 0), "entry 0: its shape is not positive");
-  EXPECT_EQ(refusal_after(kDirectory + kRows, ~uint64_t{0}), "entry 0: its shape is not positive");
+  EXPECT_EQ(refusal_after(kDirectory + kShape, 0), "entry 0: its shape is not positive");
+  EXPECT_EQ(refusal_after(kDirectory + kShape, ~uint64_t{0}), "entry 0: its shape is not positive");
   EXPECT_EQ(refusal_after(kDirectory + kNameBytes, 0xffffffff, 4), "entry 0: its name is cut off");
   const size_t third = kDirectory + kName + 19 + kName + 1;
   EXPECT_EQ(refusal_after(third + kName, 'b', 1), "entry 2: its name is there twice");
@@ -246,7 +246,7 @@ TEST_F(RepackFileTest, WhatIsNoFileIsNotOpened) {
   EXPECT_EQ(refusal(), "no such file");
   std::filesystem::create_directory(path_);
   EXPECT_EQ(refusal(), "expected a regular file, found a directory");
-  EXPECT_FALSE(write_repack_file(path_, kKey, true, {}));
+  EXPECT_FALSE(write_repack_file(path_, kKeyOfFile, true, {}));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace inferno::bench {
 namespace {
 
-Config config(int64_t prompt, int64_t n) {
+Config config_of(int64_t prompt, int64_t n) {
   Config config;
   config.prompt_tokens = prompt;
   config.max_new_tokens = n;
@@ -46,7 +46,7 @@ TEST(Pace, WithoutACacheANewTokenCostsAllPositions) {
 }
 
 TEST(PlanRow, WithEnoughTimeAllRunsAreWhole) {
-  const std::vector<Config> rest = {config(10, 6), config(20, 6)};  // runs of 20 and 30 s
+  const std::vector<Config> rest = {config_of(10, 6), config_of(20, 6)};  // runs of 20 and 30 s
   const RowPlan plan = plan_row(pace(), rest, 5 * 20 + 5 * 30, 2, 3);
   EXPECT_TRUE(plan.fits);
   EXPECT_EQ(plan.warmup_runs, 2);
@@ -55,13 +55,13 @@ TEST(PlanRow, WithEnoughTimeAllRunsAreWhole) {
   EXPECT_DOUBLE_EQ(plan.run_s, 20);
   EXPECT_TRUE(plan.is_whole);
   EXPECT_FALSE(plan_row(pace(), rest, 5 * 20 + 5 * 30 - 1, 2, 3).is_whole);
-  EXPECT_FALSE(plan_row(pace(), std::vector{config(10, 6), config(1000, 6)}, 500, 2, 3).is_whole)
+  EXPECT_FALSE(plan_row(pace(), std::vector{config_of(10, 6), config_of(1000, 6)}, 500, 2, 3).is_whole)
       << "the first has all of its runs, the second none";
 }
 
 TEST(PlanRow, ScarceTimeIsSharedByWhatIsStillWanted) {
   // 40 s for the least run of each; the first wants 3 * 140 - 40 = 380 s more, the second 3 * 80 - 40 = 200.
-  const std::vector<Config> rest = {config(10, 66), config(10, 36)};
+  const std::vector<Config> rest = {config_of(10, 66), config_of(10, 36)};
   const RowPlan plan = plan_row(pace(), rest, 80 + 290, 0, 3);
   EXPECT_TRUE(plan.fits);
   EXPECT_DOUBLE_EQ(plan.least_s, 40);
@@ -71,7 +71,7 @@ TEST(PlanRow, ScarceTimeIsSharedByWhatIsStillWanted) {
 }
 
 TEST(PlanRow, WarmUpsAreDroppedFirstThenTrials) {
-  const std::vector<Config> rest = {config(10, 26)};  // a run of 60 s, 40 s at least
+  const std::vector<Config> rest = {config_of(10, 26)};  // a run of 60 s, 40 s at least
   const auto runs = [&](double left_s) {
     const RowPlan plan = plan_row(pace(), rest, left_s, 2, 3);
     return std::pair(plan.warmup_runs, plan.trials);
@@ -85,7 +85,7 @@ TEST(PlanRow, WarmUpsAreDroppedFirstThenTrials) {
 
 TEST(PlanRow, WhatCannotFitLeavesItsTimeToTheOthers) {
   // The second is too dear beside the others: 1030 s at least.
-  const std::vector<Config> rest = {config(10, 16), config(1000, 16), config(10, 26)};
+  const std::vector<Config> rest = {config_of(10, 16), config_of(1000, 16), config_of(10, 26)};
   const RowPlan first = plan_row(pace(), rest, 500, 0, 3);
   EXPECT_DOUBLE_EQ(first.budget_s, 500 - 3 * 60);
   const RowPlan second = plan_row(pace(), std::span(rest).subspan(1), 380, 0, 3);
@@ -99,7 +99,7 @@ TEST(PlanRow, WhatCannotFitLeavesItsTimeToTheOthers) {
 
 TEST(PlanRow, AsManyRowsAsPossibleAreRun) {
   // 1030, 40 and 40 s: in order, the first would leave nothing to the others.
-  const std::vector<Config> rest = {config(1000, 16), config(10, 16), config(10, 16)};
+  const std::vector<Config> rest = {config_of(1000, 16), config_of(10, 16), config_of(10, 16)};
   EXPECT_FALSE(plan_row(pace(), rest, 1100, 0, 1).fits);
   EXPECT_TRUE(plan_row(pace(), rest, 1110, 0, 1).fits);
   EXPECT_TRUE(plan_row(pace(), std::span(rest).subspan(1), 80, 0, 1).fits);

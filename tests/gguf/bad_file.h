@@ -17,6 +17,8 @@ struct BadFile {
   std::vector<std::string> words;
 };
 
+inline constexpr uint64_t kMinusOne = ~uint64_t{0};
+
 inline void PrintTo(const BadFile& bad, std::ostream* out) {
   *out << bad.id;
 }

@@ -8,7 +8,6 @@ namespace {
 
 using gguf::ValueType;
 
-constexpr uint64_t kMinusOne = ~uint64_t{0};
 
 RawGguf raw() {
   return {};

@@ -7,7 +7,6 @@ namespace {
 
 constexpr uint32_t kF32 = 0;
 constexpr uint32_t kQ8_0 = 8;
-constexpr uint64_t kMinusOne = ~uint64_t{0};
 constexpr uint64_t kInt64Max = INT64_MAX;
 
 // A file with these tensor entries and 256 bytes of data.

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "metrics/moments.h"
+
 namespace inferno::metrics {
 namespace {
-
-TimePoint at(int ms) {
-  return TimePoint(std::chrono::milliseconds(ms));
-}
 
 const Summary& find(const std::vector<ServingMetrics::Row>& rows, std::string_view name) {
   for (const auto& row : rows) {

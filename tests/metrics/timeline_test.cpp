@@ -2,14 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "metrics/moments.h"
+
 namespace inferno::metrics {
 namespace {
 
 using std::chrono::milliseconds;
-
-TimePoint at(int ms) {
-  return TimePoint(milliseconds(ms));
-}
 
 // Handed in at 100 ms, run from 130, three tokens, done at 300.
 Timeline three_tokens() {

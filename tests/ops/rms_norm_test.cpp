@@ -17,7 +17,7 @@ struct RmsNormCase {
   double size;  // of the inputs: where it is below sqrt(eps), eps decides
 };
 
-std::vector<RmsNormCase> grid() {
+std::vector<RmsNormCase> rms_norm_cases() {
   std::vector<RmsNormCase> cases;
   for (const int64_t dim : {1, 3, 8, 64, 129, 256, 1000}) {
     for (const int64_t n : {1, 2, 17}) {
@@ -32,7 +32,7 @@ std::vector<RmsNormCase> grid() {
 class RmsNormTest : public OpTest {};
 
 TEST_P(RmsNormTest, CloseToDouble) {
-  for (const RmsNormCase& c : grid()) {
+  for (const RmsNormCase& c : rms_norm_cases()) {
     SCOPED_TRACE("n=" + std::to_string(c.n) + " dim=" + std::to_string(c.dim) +
                  " eps=" + std::to_string(c.eps) + " size=" + std::to_string(c.size));
     Random random(static_cast<uint64_t>(c.dim));

@@ -57,7 +57,7 @@ struct RopeCase {
   RopeStyle style;
 };
 
-std::vector<RopeCase> grid() {
+std::vector<RopeCase> rope_cases() {
   std::vector<RopeCase> cases;
   for (const RopeStyle style : {RopeStyle::kInterleaved, RopeStyle::kHalves}) {
     for (const int64_t n : {1, 3, 17}) {
@@ -73,7 +73,7 @@ std::vector<RopeCase> grid() {
 }
 
 TEST_P(RopeTest, RotatesPairs) {
-  for (const RopeCase& c : grid()) {
+  for (const RopeCase& c : rope_cases()) {
     SCOPED_TRACE("n=" + std::to_string(c.n) + " heads=" + std::to_string(c.n_heads) +
                  " head_dim=" + std::to_string(c.head_dim) + " pairs=" + std::to_string(c.n_pairs) +
                  " style=" + std::to_string(static_cast<int>(c.style)));

@@ -15,7 +15,7 @@
 namespace inferno::sampling {
 namespace {
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 using Logits = std::vector<float>;
@@ -141,9 +141,9 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesIt) {
   // Exactly one half each for two tokens: reaching 0.5 takes one, a little more takes both.
   SamplingParams half = warm();
   half.top_p = 0.5f;
-  EXPECT_EQ(draw_counts(half, {-kInf, 1, 1}, {}, 100)[1], 100);
+  EXPECT_EQ(draw_counts(half, {-kInfinity, 1, 1}, {}, 100)[1], 100);
   half.top_p = 0.51f;
-  EXPECT_LT(draw_counts(half, {-kInf, 1, 1}, {}, 100)[1], 100);
+  EXPECT_LT(draw_counts(half, {-kInfinity, 1, 1}, {}, 100)[1], 100);
 }
 
 TEST(Sampler, MinPDropsWhatIsUnlikelyBesideTheLikeliest) {
@@ -180,7 +180,7 @@ TEST(Sampler, DrawsWhatTheDefinitionDrawsOfALargeVocabulary) {
   Logits logits(5001);
   for (size_t id = 0; id < logits.size(); ++id) {
     const uint32_t hash = static_cast<uint32_t>(id) * 2654435761u;
-    logits[id] = id % 7 == 3 ? -kInf : static_cast<float>(hash % 997) / 120.0f;
+    logits[id] = id % 7 == 3 ? -kInfinity : static_cast<float>(hash % 997) / 120.0f;
   }
   for (const float temperature : {0.2f, 1.0f, 30.0f}) {
     for (const float top_p : {1.0f, 0.8f, 0.05f}) {
@@ -240,7 +240,7 @@ TEST(Sampler, AnUnsetFilterChangesNothing) {
 TEST(Sampler, GreedyTakesTheHighestLogitAndOfEqualsTheLowestId) {
   Sampler greedy{SamplingParams{}};
   EXPECT_EQ(*greedy.sample(kLogits, {}, 0), 2);
-  EXPECT_EQ(*greedy.sample(Logits{-kInf, -5, -5}, {}, 0), 1);
+  EXPECT_EQ(*greedy.sample(Logits{-kInfinity, -5, -5}, {}, 0), 1);
   EXPECT_EQ(*greedy.sample(Logits{-0.0f, 0.0f}, {}, 0), 0);
   EXPECT_EQ(*greedy.sample(Logits{-3.4e38f}, {}, 0), 0);
 }
@@ -264,7 +264,7 @@ TEST(Sampler, GreedyFindsTheFirstOfTheHighestAndEveryUnusableLogit) {
       logits[at] = 3.0f;
       logits.back() = 3.0f;
       EXPECT_EQ(*greedy.sample(logits, {}, 0), static_cast<int32_t>(at));
-      for (const float unusable : {kInf, std::nanf("")}) {
+      for (const float unusable : {kInfinity, std::nanf("")}) {
         logits[at] = unusable;
         const auto sample = greedy.sample(logits, {}, 0);
         ASSERT_FALSE(sample);
@@ -287,11 +287,11 @@ TEST(Sampler, ProbabilityIsTheModelsOwnWhateverTheParameters) {
     EXPECT_FLOAT_EQ(probability(kLogits, *sample),
                     static_cast<float>(std::exp(double{kLogits[static_cast<size_t>(*sample)]}) / sum));
   }
-  EXPECT_EQ(probability(Logits{-kInf, 3e38f, -3e38f}, 1), 1.0f);
+  EXPECT_EQ(probability(Logits{-kInfinity, 3e38f, -3e38f}, 1), 1.0f);
 }
 
 TEST(Sampler, NeverDrawsATokenOfMinusInfinity) {
-  const Logits logits = {-kInf, 0.1f, -kInf, 0.0f, -kInf};
+  const Logits logits = {-kInfinity, 0.1f, -kInfinity, 0.0f, -kInfinity};
   for (const float temperature : {1e-3f, 1.0f, 1e30f}) {
     const std::vector<int> counts = draw_counts(warm(temperature), logits, {}, 5000);
     EXPECT_EQ(counts[1] + counts[3], 5000);
@@ -300,7 +300,7 @@ TEST(Sampler, NeverDrawsATokenOfMinusInfinity) {
 }
 
 TEST(Sampler, ExtremesNeitherOverflowNorBecomeNan) {
-  const Logits logits = {-3e38f, 3e38f, 1, -kInf};
+  const Logits logits = {-3e38f, 3e38f, 1, -kInfinity};
   for (const float temperature : {1e-45f, 1e-30f, 3e38f}) {
     SamplingParams params = warm(temperature);
     for (const float penalty : {1e-45f, 1.0f, 3e38f}) {
@@ -348,15 +348,15 @@ TEST(Sampler, RefusesLogitsThatAreNoNumbers) {
             "position 12: the logit of token 1 is NaN, expected a finite number; `inferno inspect "
             "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
             "f32 rules out keys and values beyond F16");
-  EXPECT_EQ(error({0, 1, kInf}),
+  EXPECT_EQ(error({0, 1, kInfinity}),
             "position 12: the logit of token 2 is +inf, expected a finite number; `inferno inspect "
             "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
             "f32 rules out keys and values beyond F16");
-  EXPECT_EQ(error({kNan, kInf}),
+  EXPECT_EQ(error({kNan, kInfinity}),
             "position 12: the logit of token 0 is NaN, expected a finite number; `inferno inspect "
             "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
             "f32 rules out keys and values beyond F16");
-  EXPECT_EQ(error({-kInf, -kInf}), "position 12: all logits of tokens 0 to 1 are -inf, so none can follow");
+  EXPECT_EQ(error({-kInfinity, -kInfinity}), "position 12: all logits of tokens 0 to 1 are -inf, so none can follow");
 }
 
 TEST(Sampler, ValidateNamesFieldRangeAndValue) {
@@ -379,7 +379,7 @@ TEST(Sampler, ValidateNamesFieldRangeAndValue) {
   EXPECT_EQ(error(&P::repetition_penalty, 0.0f), "repetition_penalty: expected a finite number > 0, found 0");
   for (const auto field : {&P::temperature, &P::top_p, &P::min_p, &P::repetition_penalty}) {
     EXPECT_NE(error(field, kNan), "");
-    EXPECT_NE(error(field, kInf), "");
+    EXPECT_NE(error(field, kInfinity), "");
   }
   EXPECT_EQ(error(&P::temperature, 0.0f), "");
   EXPECT_EQ(error(&P::top_p, 1.0f), "");

@@ -24,6 +24,14 @@ Finished run_program(const std::string& program, const std::string& arguments, c
 Finished run_in_terminal(const std::string& program, const std::string& arguments,
                          const std::string& environment = "");
 
+// Of what it has printed.
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+// The demo model's file, quoted for the shell.
+inline constexpr const char* kDemo = "'" INFERNO_SOURCE_DIR "/models/demo/demo-tales-q8_0.gguf'";
+
 // A program while it runs, its standard output a pipe to the test.
 class RunningProgram {
  public:

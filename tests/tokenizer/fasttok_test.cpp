@@ -36,7 +36,7 @@ Handle open(const test::TinyVocabulary& vocabulary) {
   return handle;
 }
 
-std::string random_text(test::Random& random) {
+std::string random_words(test::Random& random) {
   constexpr const char* kParts[] = {"hello",   " world", " ",    "\n",       "aaa", "<think>",
                                     "<|end|>", "é",      "\xff", "\xe4\xb8", "12"};
   std::string text;
@@ -78,7 +78,7 @@ Ids batch_of_one(fasttok* handle, const std::string& text, uint32_t flags) {
 void expect_exact(fasttok* handle, const Tokenizer& tokenizer, uint64_t seed, int n_texts) {
   test::Random random(seed);
   for (int i = 0; i < n_texts; ++i) {
-    const std::string text = random_text(random);
+    const std::string text = random_words(random);
     const bool plain = random.below(2) == 0;
     const EncodeOptions options{.add_bos = !plain, .parse_special = !plain};
     const uint32_t flags = plain ? FASTTOK_NO_BOS | FASTTOK_PLAIN_SPECIAL : 0;
@@ -109,7 +109,7 @@ TEST(Fasttok, ABatchIsInOrderWhateverTheThreads) {
   std::vector<std::string> texts;
   std::vector<const char*> data;
   std::vector<size_t> n_bytes;
-  for (int i = 0; i < 100; ++i) texts.push_back(random_text(random));
+  for (int i = 0; i < 100; ++i) texts.push_back(random_words(random));
   Ids expected;
   std::vector<size_t> ends = {0};
   for (const std::string& text : texts) {

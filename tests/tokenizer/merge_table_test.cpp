@@ -13,7 +13,7 @@ namespace {
 using test::byte_level_vocabulary;
 using test::TinyVocabulary;
 
-Result<MergeTable> load(const TinyVocabulary& v) {
+Result<MergeTable> load_merges(const TinyVocabulary& v) {
   const std::vector<std::byte> image = v.image();
   TRY_ASSIGN(const gguf::File file, gguf::File::from_memory(image, "tiny.gguf"));
   TRY_ASSIGN(const Vocabulary vocabulary, Vocabulary::load(file));
@@ -22,7 +22,7 @@ Result<MergeTable> load(const TinyVocabulary& v) {
 
 TEST(MergeTable, TheRankIsThePlaceInTheFile) {
   const TinyVocabulary v = byte_level_vocabulary();
-  const auto merges = load(v);
+  const auto merges = load_merges(v);
   ASSERT_TRUE(merges) << merges.error().message;
   const Merge merge = merges->find(v.id("he"), v.id("ll"));
   EXPECT_EQ(merge.rank, 2U);
@@ -44,7 +44,7 @@ TinyVocabulary vocabulary_of_pairs(int n_letters) {
 
 // Each by its two letters.
 void expect_all_found(const TinyVocabulary& v) {
-  const auto merges = load(v);
+  const auto merges = load_merges(v);
   ASSERT_TRUE(merges) << merges.error().message;
   for (uint32_t i = 0; i < v.merges.size(); ++i) {
     const std::string& merge = v.merges[i];
@@ -72,7 +72,7 @@ TEST(MergeTable, OfProductsWithTheSameSpellingTheFirst) {
   v.add("HHA");
   v.merges[1] = "HH A";
   v.merges.push_back("A B");
-  const auto merges = load(v);
+  const auto merges = load_merges(v);
   ASSERT_TRUE(merges) << merges.error().message;
   ASSERT_NE(v.id("AB"), second);
   EXPECT_EQ(merges->find(v.id("A"), v.id("B")).id, v.id("AB"));

@@ -16,7 +16,7 @@ using test::TinyVocabulary;
 
 using Ids = std::vector<int32_t>;
 
-std::shared_ptr<const Tokenizer> load(const TinyVocabulary& v) {
+std::shared_ptr<const Tokenizer> load_pieces(const TinyVocabulary& v) {
   const auto t = v.load();
   EXPECT_TRUE(t) << t.error().message;
   return *t;
@@ -34,19 +34,19 @@ TinyVocabulary without_space_prefix() {
 
 TEST(SentencePieceBpe, SpacesPrefixAndBos) {
   const TinyVocabulary v = sentencepiece_vocabulary();
-  const auto t = load(v);
+  const auto t = load_pieces(v);
   EXPECT_EQ(*t->encode("hello"), (Ids{1, v.id("▁hello")}));
   EXPECT_EQ(*t->encode("hello", {.add_bos = false}), Ids{v.id("▁hello")});
   EXPECT_EQ(*t->encode("", {.add_bos = false}), Ids{});
   EXPECT_EQ(*t->encode(" ", {.add_bos = false}), Ids{v.id("▁▁")});
   EXPECT_EQ(*t->encode("hello hello", {.add_bos = false}), (Ids{v.id("▁hello"), v.id("▁hello")}));
-  EXPECT_EQ(*load(without_space_prefix())->encode("hello hello", {.add_bos = false}),
+  EXPECT_EQ(*load_pieces(without_space_prefix())->encode("hello hello", {.add_bos = false}),
             (Ids{v.id("hello"), v.id("▁hello")}));
 }
 
 TEST(SentencePieceBpe, ThePrefixStandsAfterEverySpecialToken) {
   const TinyVocabulary v = sentencepiece_vocabulary();
-  EXPECT_EQ(*load(v)->encode("hello<s>hello</s>", {.add_bos = false}),
+  EXPECT_EQ(*load_pieces(v)->encode("hello<s>hello</s>", {.add_bos = false}),
             (Ids{v.id("▁hello"), 1, v.id("▁hello"), 2}));
 }
 
@@ -54,25 +54,25 @@ TEST(SentencePieceBpe, MergesTheHighestScoreFirstAndTheLeftmostOfEqualOnes) {
   TinyVocabulary v = without_space_prefix();
   v.add("xy", TokenType::kNormal, 5);
   v.add("yz", TokenType::kNormal, 6);
-  EXPECT_EQ(*load(v)->encode("xyz", {.add_bos = false}), (Ids{v.id("x"), v.id("yz")}));
+  EXPECT_EQ(*load_pieces(v)->encode("xyz", {.add_bos = false}), (Ids{v.id("x"), v.id("yz")}));
   v.scores[static_cast<size_t>(v.id("yz"))] = 5;
-  EXPECT_EQ(*load(v)->encode("xyz", {.add_bos = false}), (Ids{v.id("xy"), v.id("z")}));
+  EXPECT_EQ(*load_pieces(v)->encode("xyz", {.add_bos = false}), (Ids{v.id("xy"), v.id("z")}));
   v.scores[static_cast<size_t>(v.id("xy"))] = -0.0F;
   v.scores[static_cast<size_t>(v.id("yz"))] = 0.0F;
-  EXPECT_EQ(*load(v)->encode("xyz", {.add_bos = false}), (Ids{v.id("xy"), v.id("z")}));
+  EXPECT_EQ(*load_pieces(v)->encode("xyz", {.add_bos = false}), (Ids{v.id("xy"), v.id("z")}));
 }
 
 TEST(SentencePieceBpe, WordsThatATokenJoinsAreNotCutApart) {
   TinyVocabulary v = without_space_prefix();
   v.add("a▁", TokenType::kNormal, 9);
   const int32_t joined = v.add("a▁a", TokenType::kNormal, 10);
-  EXPECT_EQ(*load(v)->encode("a a", {.add_bos = false}), Ids{joined});
-  EXPECT_EQ(*load(v)->encode("b a", {.add_bos = false}), (Ids{v.id("b"), v.id("▁"), v.id("a")}));
+  EXPECT_EQ(*load_pieces(v)->encode("a a", {.add_bos = false}), Ids{joined});
+  EXPECT_EQ(*load_pieces(v)->encode("b a", {.add_bos = false}), (Ids{v.id("b"), v.id("▁"), v.id("a")}));
 }
 
 TEST(SentencePieceBpe, UnknownCharactersFallBackToBytes) {
   const TinyVocabulary v = without_space_prefix();
-  const auto t = load(v);
+  const auto t = load_pieces(v);
   EXPECT_EQ(*t->encode("aé\xFF\n", {.add_bos = false}),
             (Ids{v.id("a"), v.id("<0xC3>"), v.id("<0xA9>"), v.id("<0xFF>"), v.id("<0x0A>")}));
   for (int byte = 0; byte < 256; ++byte) {
@@ -97,7 +97,7 @@ TinyVocabulary without_bytes() {
 
 TEST(SentencePieceBpe, WithoutByteTokensTheUnknownIdStandsInAndMustBeThere) {
   TinyVocabulary v = without_bytes();
-  EXPECT_EQ(*load(v)->encode("aéa", {.add_bos = false}), (Ids{v.id("▁"), v.id("a"), 0, v.id("a")}));
+  EXPECT_EQ(*load_pieces(v)->encode("aéa", {.add_bos = false}), (Ids{v.id("▁"), v.id("a"), 0, v.id("a")}));
   v.extras = nullptr;
   EXPECT_REFUSED(v, "tokenizer.ggml.unknown_token_id: needed for a vocabulary");
 }
@@ -141,18 +141,18 @@ TEST(SentencePieceBpe, RefusesBadScores) {  // D1
 
 TEST(SentencePieceBpe, DecodingDropsOnlyTheSpaceThatEncodingAdded) {
   const TinyVocabulary v = sentencepiece_vocabulary();
-  const auto t = load(v);
+  const auto t = load_pieces(v);
   for (const std::string text : {"hello", " hello", "  hello", "", " ", "a b"}) {
     EXPECT_EQ(*t->decode(*t->encode(text, {.add_bos = false})), text);
   }
   EXPECT_EQ(*t->decode(Ids{1, v.id("▁hello")}), "<s> hello");
   EXPECT_EQ(*t->decode(Ids{1, v.id("▁hello")}, /*skip_special=*/true), "hello");
-  EXPECT_EQ(*load(without_space_prefix())->decode(Ids{v.id("▁hello")}), " hello");
+  EXPECT_EQ(*load_pieces(without_space_prefix())->decode(Ids{v.id("▁hello")}), " hello");
 }
 
 TEST(SentencePieceBpe, AMegabyteOfOneLetterIsNotQuadratic) {  // D7, D8
   const TinyVocabulary v = without_space_prefix();
-  const auto t = load(v);
+  const auto t = load_pieces(v);
   EXPECT_EQ(*t->encode(std::string(1'000'000, 'a'), {.add_bos = false}), Ids(250'000, v.id("aaaa")));
   EXPECT_EQ(*t->encode(std::string(1'000'000, ' '), {.add_bos = false}), Ids(500'000, v.id("▁▁")));
   EXPECT_EQ(*t->encode(std::string(1'000'000, '\n'), {.add_bos = false}), Ids(1'000'000, v.id("<0x0A>")));
