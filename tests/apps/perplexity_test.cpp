@@ -12,7 +12,6 @@
 namespace inferno::test {
 namespace {
 
-
 class PerplexityCommand : public testing::Test {
  protected:
   // A tale that the demo model tells, over and over: what it predicts well.

@@ -14,7 +14,6 @@
 namespace inferno::test {
 namespace {
 
-
 class QuantizeCommand : public testing::Test {
  protected:
   static Finished quantize(const std::string& arguments, const std::string& environment = "") {

@@ -40,7 +40,8 @@ TEST_P(MatrixProductsTest, EveryWayOfReadingGivesTheSameBits) {
     const size_t stride = row_bytes(dtype, kColumns);
     std::vector<uint8_t> bytes(kRows * stride);
     for (int64_t i = 0; i < kRows; ++i)
-      quantize::find_quantize(dtype)(w.data() + i * kColumns, &bytes[static_cast<size_t>(i) * stride], kColumns);
+      quantize::find_quantize(dtype)(w.data() + i * kColumns, &bytes[static_cast<size_t>(i) * stride],
+                                     kColumns);
     for (const int64_t n : {int64_t{1}, int64_t{3}, int64_t{5}, int64_t{16}, kMany}) {
       std::vector<float> first;
       for (const unsigned threads : {1u, 3u, n == kMany ? 33u : 9u}) {
@@ -50,8 +51,10 @@ TEST_P(MatrixProductsTest, EveryWayOfReadingGivesTheSameBits) {
         std::vector<float> y(static_cast<size_t>(n * kRows));
         for (int turn = 0; turn <= (n == kMany ? 1 : TimedChoice::kMostTries); ++turn) {
           std::fill(y.begin(), y.end(), -1.0f);
-          backend->matmul(
-              {weight, {}, tensor(DType::kF32, x.data(), n, kColumns), tensor(DType::kF32, y.data(), n, kRows)});
+          backend->matmul({weight,
+                           {},
+                           tensor(DType::kF32, x.data(), n, kColumns),
+                           tensor(DType::kF32, y.data(), n, kRows)});
           if (first.empty()) first = y;
           ASSERT_EQ(std::memcmp(first.data(), y.data(), y.size() * sizeof(float)), 0)
               << name(dtype) << ", " << n << " rows of activations, " << threads << " threads, turn " << turn;

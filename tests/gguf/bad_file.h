@@ -11,13 +11,14 @@
 
 namespace inferno::test {
 
+// A length or an offset of -1.
+inline constexpr uint64_t kMinusOne = ~uint64_t{0};
+
 struct BadFile {
   std::string id;  // row of the catalogue of bad inputs, then what is wrong: "A5_EmptyKey"
   std::vector<std::byte> bytes;
   std::vector<std::string> words;
 };
-
-inline constexpr uint64_t kMinusOne = ~uint64_t{0};
 
 inline void PrintTo(const BadFile& bad, std::ostream* out) {
   *out << bad.id;

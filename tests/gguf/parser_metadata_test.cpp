@@ -8,7 +8,6 @@ namespace {
 
 using gguf::ValueType;
 
-
 RawGguf raw() {
   return {};
 }

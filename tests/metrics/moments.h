@@ -1,4 +1,4 @@
-// Moments of a test's own clock.
+// Moments of a test's own clock: at(ms), milliseconds from its start.
 #pragma once
 
 #include <chrono>

@@ -214,7 +214,8 @@ TEST(Weights, C11RopeFactorsAreFiniteAndPositive) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   for (const auto& [value, found] :
        {std::pair{0.0f, "found 0 as element 2"}, std::pair{-1.0f, "found -1 as element 2"},
-        std::pair{kInfinity, "found inf as element 2"}, std::pair{kInfinity - kInfinity, "nan as element 2"}}) {
+        std::pair{kInfinity, "found inf as element 2"},
+        std::pair{kInfinity - kInfinity, "nan as element 2"}}) {
     TinyModel tiny({.arch = "llama", .rope_freqs = true});
     tiny.tensors["rope_freqs.weight"].values[2] = value;
     test::expect_refused(tiny, {"rope_freqs.weight", "finite numbers > 0", found});

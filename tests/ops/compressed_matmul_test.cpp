@@ -20,7 +20,7 @@
 namespace inferno::test {
 namespace {
 
-float bf16_value(uint16_t bits) {
+float widened(uint16_t bits) {
   const uint32_t wide = uint32_t{bits} << 16;
   float x;
   std::memcpy(&x, &wide, sizeof x);
@@ -34,7 +34,7 @@ struct Kernel : kernels::CompressedMatmul {
 
   // What an activation is multiplied as.
   float taken_as(float x) const {
-    return product.x_form == kernels::XForm::kBf16 ? bf16_value(f32_to_bf16(x)) : x;
+    return product.x_form == kernels::XForm::kBf16 ? widened(f32_to_bf16(x)) : x;
   }
   // In tiles, which take what is below 2^-126 for 0, and where escapes stand among the others.
   bool has_tiles() const { return product.x_form == kernels::XForm::kBf16Parts; }
@@ -163,7 +163,7 @@ void expect_lossless(const Kernel& kernel, int64_t m, int64_t k, const std::vect
       const std::vector<float> y = matrix.times(x, n);
       for (int64_t r = 0; r < n && first + r < k; ++r) {
         for (int64_t i = 0; i < m; ++i) {
-          const float weight = bf16_value(w[static_cast<size_t>(i * k + first + r)]);
+          const float weight = widened(w[static_cast<size_t>(i * k + first + r)]);
           const bool is_zero = kernel.has_tiles() && std::fpclassify(weight) == FP_SUBNORMAL;
           ASSERT_EQ(y[static_cast<size_t>(r * m + i)], is_zero ? 0 : weight)
               << "row " << i << ", element " << first + r << ", n " << n;
@@ -221,7 +221,7 @@ std::vector<uint16_t> rows_of_all_sizes(int64_t m, int64_t k) {
     for (int64_t j = 0; j < k; ++j) {
       uint16_t& weight = w[static_cast<size_t>(row * k + j)];
       const float times = row % 7 == 3 ? 0.0f : std::ldexp(1.0f, static_cast<int>(-11 * (row % 10)));
-      weight = f32_to_bf16(bf16_value(weight) * times);
+      weight = f32_to_bf16(widened(weight) * times);
     }
   }
   return w;
@@ -245,7 +245,7 @@ TEST(CompressedMatmul, RowsFarLargerThanOthersStayTheirOwn) {
     for (const float large : {1e10f, 1e38f, 2e38f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
       SCOPED_TRACE(large);
       std::vector<uint16_t> w = bell(kRows * kCols, 16);
-      for (uint16_t& weight : w) weight = f32_to_bf16(1000 * bf16_value(weight));
+      for (uint16_t& weight : w) weight = f32_to_bf16(1000 * widened(weight));
       std::fill(w.begin() + 3 * kCols, w.begin() + 4 * kCols, f32_to_bf16(large));
       const Matrix matrix(kernel, kRows, kCols, w);
       EXPECT_EQ(matrix.fits, large < 1.5e38f);
@@ -255,8 +255,8 @@ TEST(CompressedMatmul, RowsFarLargerThanOthersStayTheirOwn) {
         if (i == 3) continue;
         double sum = 0, magnitude = 0;
         for (int64_t j = 0; j < kCols; ++j) {
-          sum += bf16_value(w[static_cast<size_t>(i * kCols + j)]);
-          magnitude += std::fabs(bf16_value(w[static_cast<size_t>(i * kCols + j)]));
+          sum += widened(w[static_cast<size_t>(i * kCols + j)]);
+          magnitude += std::fabs(widened(w[static_cast<size_t>(i * kCols + j)]));
         }
         EXPECT_NEAR(y[static_cast<size_t>(i)], sum, magnitude * kCols * 0x1p-24) << i;
       }
@@ -367,7 +367,7 @@ TEST(CompressedMatmul, SumsAreNearDoublesAndTheSameWhateverIsAround) {
             double sum = bias[static_cast<size_t>(i)], magnitude = std::fabs(sum);
             for (int64_t j = 0; j < k; ++j) {
               const double term = static_cast<double>(kernel.taken_as(x[static_cast<size_t>(r * k + j)])) *
-                                  bf16_value(matrix.w[static_cast<size_t>(i * k + j)]);
+                                  widened(matrix.w[static_cast<size_t>(i * k + j)]);
               sum += term;
               magnitude += std::fabs(term);
             }

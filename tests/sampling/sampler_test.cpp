@@ -356,7 +356,8 @@ TEST(Sampler, RefusesLogitsThatAreNoNumbers) {
             "position 12: the logit of token 0 is NaN, expected a finite number; `inferno inspect "
             "--check-tensors` finds damaged weights (and, with --repack-cache, those of a cache), --kv-type "
             "f32 rules out keys and values beyond F16");
-  EXPECT_EQ(error({-kInfinity, -kInfinity}), "position 12: all logits of tokens 0 to 1 are -inf, so none can follow");
+  EXPECT_EQ(error({-kInfinity, -kInfinity}),
+            "position 12: all logits of tokens 0 to 1 are -inf, so none can follow");
 }
 
 TEST(Sampler, ValidateNamesFieldRangeAndValue) {

@@ -24,7 +24,7 @@ Finished run_program(const std::string& program, const std::string& arguments, c
 Finished run_in_terminal(const std::string& program, const std::string& arguments,
                          const std::string& environment = "");
 
-// Of what it has printed.
+// Whether this is a part of what a program has printed.
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

@@ -76,7 +76,7 @@ void score_tiles(const QueryRow* rows, int64_t head_dim, const uint8_t* tiles, t
   const auto tile_of = [&](int v) { return tiles + v / kTileVectors<V> * tile_bytes; };
   const auto first_of = [](int v) { return v % kTileVectors<V> * V::kLanes; };
   F sums[kRows][kVectors];
-  const float* queries[kRows];
+  const float* queries[kRows];  // else their places are read again at each step
 #pragma GCC unroll 8
   for (int t = 0; t < kRows; ++t) {
     queries[t] = rows[t].q;
@@ -384,10 +384,11 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
   for (int64_t r = 0; r < n; r += kRows) seen[r / kRows] = seen_of_chunk(rows + r, kRows, chunk);
   const auto whole_vectors = [](int64_t i) { return (i + V::kLanes - 1) / V::kLanes; };
   const int64_t keys_end = tiles_end(all.end);
-  const auto pieces = [](int64_t whole, int64_t piece) { return (whole + piece - 1) / piece; };
+  const int64_t n_row_tiles = n / kRows;
   TileFetcher values;
   Read::add_values(values, head, chunk, all);
-  const int64_t value_shares = pieces(keys_end - tiles_begin(all.begin), kWideKeys<V>) * n / kRows;
+  const int64_t n_key_turns = (keys_end - tiles_begin(all.begin) + kWideKeys<V> - 1) / kWideKeys<V>;
+  const int64_t key_steps = n_key_turns * n_row_tiles * head_dim;
   for (int64_t first = tiles_begin(all.begin); first < keys_end; first += kWideKeys<V>) {
     const int64_t last = first + kWideKeys<V> < keys_end ? first + kWideKeys<V> : keys_end;
     head.for_pieces(chunk, first, last, [&](int64_t i, int64_t n_keys) {
@@ -400,7 +401,7 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
       if (begin >= end || begin >= last || end <= first) continue;
       score_positions<V, V::kScoreVectors>(rows + r, head_dim, w.unpacked, whole_vectors(end - first),
                                            V::set(p.all.scale), w.scores[r] + first,
-                                           values.next_share(value_shares, head_dim));
+                                           values.next_share(key_steps, head_dim));
     }
   }
   for (int64_t r = 0; r < n; ++r) {
@@ -413,7 +414,7 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
     Read::add_keys(next_keys, next, first, some);
   });
   const int64_t n_slices = head_dim / kWideDims<V>;
-  const int64_t key_shares = pieces(all.end - all.begin, kWideValues<V>) * n_slices * n / kRows;
+  const int64_t value_steps = n_slices * n_row_tiles * (all.end - all.begin);
   for (int64_t d = 0; d < head_dim; d += kWideDims<V>) {
     for (int64_t r = 0; r < n; ++r) {
       for (int64_t i = 0; i < kWideDims<V>; i += V::kLanes) V::store(w.sums[r] + i, V::zero());
@@ -426,7 +427,7 @@ void attend_many(const AttentionPart& p, QueryRow* rows, int64_t n, const Cached
         const int64_t end = seen[r / kRows].end < i_end ? seen[r / kRows].end : i_end;
         if (begin < end)
           add_unpacked<V>(w.unpacked + (begin - i) * kWideDims<V>, end - begin, w.scores + r, begin,
-                          w.sums + r, next_keys.next_share(key_shares, end - begin));
+                          w.sums + r, next_keys.next_share(value_steps, end - begin));
       }
     }
     for (int64_t r = 0; r < n; ++r) {

@@ -37,12 +37,12 @@ class TileFetcher {
     end_ = stream_ * kPieceLines * kParts;
     pace_ = (end_ + n_steps - 1) / n_steps;
   }
-  // Or the next of n_shares of it, in a loop of n_steps. Where a share goes beyond a piece, the next one is
-  // taken to lie there.
-  PacedFetcher next_share(int64_t n_shares, int64_t n_steps) {
+  // Or, without begin(), a share of it for a loop of n_steps of all_steps, a line at each step at most. Where
+  // a share goes beyond a piece, the next one is taken to lie there.
+  PacedFetcher next_share(int64_t all_steps, int64_t n_steps) {
     const int64_t n_lines = n_pieces_ * kPieceLines;
-    if (done_ >= n_lines) return {this, 0};  // a line that is there
-    const int64_t share = (n_lines + n_shares - 1) / n_shares;
+    if (done_ >= n_lines) return {this, 0};  // hints for a line that is in the cache
+    const int64_t share = (n_lines * n_steps + all_steps - 1) / all_steps;
     const uint8_t* at = pieces_[done_ / kPieceLines] + done_ % kPieceLines * kLine;
     done_ += share;
     return {at, (share * kLine + n_steps - 1) / n_steps};
