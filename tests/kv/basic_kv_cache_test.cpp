@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "backend/host_backend.h"
 #include "base/check.h"
 #include "base/memory.h"
 
@@ -76,6 +77,47 @@ TEST(BasicKvCache, LayersHaveTheirOwnShapeAndMemory) {
       EXPECT_TRUE(are_all(layer.k, 2 * i + 1)) << i;
       EXPECT_TRUE(are_all(layer.v, 2 * i + 2)) << i;
     }
+  }
+}
+
+// Computes nothing, and keeps what was asked for.
+class AskedMemory final : public backend::HostBackend {
+ public:
+  size_t bytes = 0, soon = 0;
+
+  Result<Buffer> alloc_growing(size_t n_bytes, size_t n_soon) override {
+    bytes = n_bytes;
+    soon = n_soon;
+    return alloc(n_bytes);
+  }
+  backend::DeviceInfo info() const override { return {}; }
+  Result<backend::Weight> load_weight(const backend::WeightSource&, backend::WeightUse) override {
+    return make_error(ErrorCode::kUnavailable, "no weights");
+  }
+
+ protected:
+  backend::BatchView do_begin_forward(const backend::BatchView& batch) override { return batch; }
+  Status do_end_forward() override { return {}; }
+  void do_embed(const backend::EmbedArgs&) override {}
+  void do_matmul(const backend::MatmulArgs&) override {}
+  void do_rms_norm(const backend::RmsNormArgs&) override {}
+  void do_rope_table(const backend::RopeTableArgs&) override {}
+  void do_rope(const backend::RopeArgs&) override {}
+  void do_kv_append(const backend::KvAppendArgs&) override {}
+  void do_attention(const backend::AttentionArgs&) override {}
+  void do_add(const backend::AddArgs&) override {}
+  void do_act_mul(const backend::ActMulArgs&) override {}
+  void do_gather_rows(const backend::GatherRowsArgs&) override {}
+};
+
+TEST(BasicKvCache, TellsHowMuchOfItIsWrittenBeforeLong) {
+  AskedMemory backend;
+  Config config = kSmall;
+  for (const auto& [soon, expected] : {std::pair{0, 0}, {4, 4}, {10, 10}, {99, 10}, {-1, 0}}) {
+    config.soon_positions = soon;
+    ASSERT_TRUE(BasicKvCache::create(backend, config).ok());
+    EXPECT_GE(backend.bytes, 3 * 10 * bytes_per_position(config));
+    EXPECT_EQ(backend.soon, backend.bytes / 10 * static_cast<size_t>(expected)) << soon;
   }
 }
 
