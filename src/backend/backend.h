@@ -32,8 +32,10 @@ struct DeviceInfo {
 struct Ceilings {
   // Multiply-adds count as two operations.
   struct Peak {
-    std::string arithmetic;  // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products into int32
-    std::string isa;         // "avx512_vnni"
+    // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products into int32; "int4": of bytes below 16
+    // with such of 8 bits, where those are faster
+    std::string arithmetic;
+    std::string isa;  // "avx512_vnni"
     unsigned threads = 1;
     double gops = 0;  // 10^9 operations a second
   };

@@ -197,6 +197,7 @@ PeakLoop loop_of(const CpuKernels& kernels, std::string_view arithmetic) {
   if (arithmetic == "fp32") return kernels.fp32;
   if (arithmetic == "bf16") return kernels.bf16;
   if (arithmetic == "fp16") return kernels.fp16;
+  if (arithmetic == "int4") return kernels.int4;
   return arithmetic == "int8" ? kernels.int8 : PeakLoop{};
 }
 
@@ -208,7 +209,7 @@ Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& i
   TRY(measure_reads(reading_kernels(), cpus, topology.l3_bytes, cancelled, ceilings));
   for (const CpuIsa* isa : isas) {
     const CpuKernels own = isa->table({});  // without what it takes over
-    for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8"}) {
+    for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8", "int4"}) {
       TRY(unless_cancelled(cancelled));
       TRY(measure_peak(*isa, arithmetic, loop_of(own, arithmetic), cpus, ceilings));
     }

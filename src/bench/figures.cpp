@@ -203,6 +203,9 @@ std::vector<std::string_view> arithmetics(std::string_view dtype) {
   if (dtype == "F32") return {"fp32"};
   if (dtype == "F16") return {"fp32", "fp16"};
   if (dtype == "BF16") return {"fp32", "bf16"};
+  for (const std::string_view small : {"Q4_0", "Q4_1", "Q4_K", "Q3_K", "Q2_K"}) {
+    if (dtype == small) return {"fp32", "int8", "int4"};
+  }
   return {"fp32", "int8"};
 }
 

@@ -30,7 +30,8 @@ struct Limits {
   std::optional<double> fp32_gops;  // what attention is computed in
 };
 // What the ceilings call the arithmetic that weights of a type can be computed in: fp32 for all, besides bf16
-// or fp16 for weights of that type, besides int8 for quantized ones.
+// or fp16 for weights of that type, besides int8 for quantized ones, and int4 for those whose numbers are
+// below 16.
 std::vector<std::string_view> arithmetics(std::string_view dtype);
 // With the fastest of these that was measured.
 Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype);

@@ -35,8 +35,9 @@ std::vector<NamedLoop> peak_loops() {
   std::vector<NamedLoop> loops;
   for (const CpuIsa* isa : backend::available_isas(cpu_features())) {
     const CpuKernels own = isa->table({});
-    for (const auto& [arithmetic, loop] : {std::pair("fp32", own.fp32), std::pair("bf16", own.bf16),
-                                           std::pair("fp16", own.fp16), std::pair("int8", own.int8)}) {
+    for (const auto& [arithmetic, loop] :
+         {std::pair("fp32", own.fp32), std::pair("bf16", own.bf16), std::pair("fp16", own.fp16),
+          std::pair("int8", own.int8), std::pair("int4", own.int4)}) {
       if (loop.run != nullptr) loops.push_back({std::string(isa->name) + "_" + arithmetic, loop});
     }
   }

@@ -1,10 +1,11 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <iterator>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -209,15 +210,66 @@ TEST_P(MatmulTest, RowsOfAnySizeAreMultiplied) {
   }
 }
 
-// No sum of products of bytes on the way may leave its type.
-TEST_P(MatmulTest, TheLargestBytesFit) {
-  MatmulCase c(DType::kQ8_0, 7, 19, 96, false);
-  BlockQ8_0 block = {0x3c00, {}};
-  std::fill(std::begin(block.qs), std::end(block.qs), int8_t{-128});
-  for (size_t at = 0; at < c.w.size(); at += sizeof block) std::memcpy(c.w.data() + at, &block, sizeof block);
-  for (const float x : {1.0f, -1.0f}) {
-    std::fill(c.x.begin(), c.x.end(), x);
-    for (const float y : c.run(ops())) EXPECT_NEAR(y, -128.0f * 96.0f * x, 0.01f);
+// Every bit of the numbers of blocks of a format, but not of their scales, is that of `byte`.
+template <class Block, class... Field>
+void fill_numbers(std::vector<uint8_t>& w, uint8_t byte, Field Block::*... fields) {
+  for (size_t at = 0; at < w.size(); at += sizeof(Block)) {
+    Block block;
+    std::memcpy(&block, w.data() + at, sizeof block);
+    (std::memset(block.*fields, byte, sizeof(block.*fields)), ...);
+    std::memcpy(w.data() + at, &block, sizeof block);
+  }
+}
+void fill_numbers(DType dtype, std::vector<uint8_t>& w, uint8_t byte) {
+  switch (dtype) {
+    case DType::kQ8_0:
+      return fill_numbers(w, byte, &BlockQ8_0::qs);
+    case DType::kQ4_0:
+      return fill_numbers(w, byte, &BlockQ4_0::qs);
+    case DType::kQ4_1:
+      return fill_numbers(w, byte, &BlockQ4_1::qs);
+    case DType::kQ5_0:
+      return fill_numbers(w, byte, &BlockQ5_0::qs, &BlockQ5_0::qh);
+    case DType::kQ5_1:
+      return fill_numbers(w, byte, &BlockQ5_1::qs, &BlockQ5_1::qh);
+    case DType::kQ2_K:
+      return fill_numbers(w, byte, &BlockQ2_K::qs);
+    case DType::kQ3_K:
+      return fill_numbers(w, byte, &BlockQ3_K::qs, &BlockQ3_K::hmask);
+    case DType::kQ4_K:
+      return fill_numbers(w, byte, &BlockQ4_K::qs);
+    case DType::kQ5_K:
+      return fill_numbers(w, byte, &BlockQ5_K::qs, &BlockQ5_K::qh);
+    case DType::kQ6_K:
+      return fill_numbers(w, byte, &BlockQ6_K::ql, &BlockQ6_K::qh);
+    case DType::kIQ4_NL:
+      return fill_numbers(w, byte, &BlockIQ4_NL::qs);
+    case DType::kIQ4_XS:
+      return fill_numbers(w, byte, &BlockIQ4_XS::qs);
+    case DType::kMXFP4:
+      return fill_numbers(w, byte, &BlockMXFP4::qs);
+    default:
+      break;
+  }
+}
+
+// No sum of products of bytes on the way may leave its type, whatever weights have in all places and
+// whichever kernel takes so many rows.
+TEST_P(MatmulTest, TheLargestNumbersFit) {
+  for (const DType dtype : weight_types()) {
+    for (const int64_t n : {1, 7, 100}) {
+      MatmulCase c(dtype, n, 19, 256, false);
+      for (const uint8_t byte : std::initializer_list<uint8_t>{0x00, 0x77, 0x80, 0xff}) {
+        fill_numbers(dtype, c.w, byte);
+        for (const float x : {1.0f, -1.0f}) {
+          std::fill(c.x.begin(), c.x.end(), x);
+          SCOPED_TRACE(c.describe() + fmt::format(" weights of {:#x}, x = {}", byte, x));
+          const std::vector<float> y = c.run(ops());
+          const Truth truth = truth_of(c, ops().rounds_to_bf16(dtype));
+          for (size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], truth.y[i], 1e-5 * truth.magnitude[i]) << i;
+        }
+      }
+    }
   }
 }
 

@@ -53,7 +53,7 @@ Trial read_trial(JsonReader json) {
       trial.ceilings->fp32_gops = ceilings.number("fp32_gops");
       trial.ceilings->typical_fp32_gops = ceilings.number("typical_fp32_gops");
     }
-    const auto known = {"", "fp32", "bf16", "fp16", "int8"};  // it is shown as it stands
+    const auto known = {"", "fp32", "bf16", "fp16", "int8", "int4"};  // it is shown as it stands
     ceilings.expect(std::find(known.begin(), known.end(), trial.ceilings->arithmetic) != known.end(),
                     "arithmetic", "fp32, bf16, fp16 or int8");
   }

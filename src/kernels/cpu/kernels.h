@@ -83,6 +83,7 @@ struct CpuKernels {
   PeakLoop bf16;  // dot products of bfloat16, summed in float32
   PeakLoop fp16;  // multiply-adds of float16, summed in float16; in tiles, in float32
   PeakLoop int8;  // dot products of 8-bit integers, summed in int32
+  PeakLoop int4;  // of bytes below 16 and 8-bit integers, summed in int16: where that is faster
   // n * step modulo 2^64, by n additions of which each waits for the one before: a clock cycle each.
   uint64_t (*add_chain)(uint64_t step, int64_t n);
 };

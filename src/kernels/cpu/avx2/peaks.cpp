@@ -24,11 +24,12 @@ int64_t fp32_loop(int64_t rounds) {
   return static_cast<int64_t>(result);
 }
 
-// Pairs of products in int16, pairs of those in int32, and their sum: three instructions.
-int64_t int8_loop(int64_t rounds) {
+namespace {
+
+// add(sum, products): one of kByteSums sums, and pairs of products in int16 that are computed anew.
+template <class Add>
+void run_byte_sums(int64_t rounds, __m256i (&sums)[kByteSums], const Add& add) {
   const __m256i one = _mm256_set1_epi8(1);
-  const __m256i one16 = _mm256_set1_epi16(1);
-  __m256i sums[kSums];
   for (__m256i& sum : sums) {
     sum = _mm256_setzero_si256();
     INFERNO_OPAQUE(sum);
@@ -37,10 +38,14 @@ int64_t int8_loop(int64_t rounds) {
   for (int64_t i = 0; i < rounds; ++i) {
     for (__m256i& sum : sums) {
       INFERNO_OPAQUE(factor);  // else the products are computed once
-      const __m256i pairs = _mm256_maddubs_epi16(factor, one);
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, one16));
+      __m256i next = add(sum, _mm256_maddubs_epi16(factor, one));
+      INFERNO_OPAQUE(next);  // else g++ 12 also stores each sum in every round
+      sum = next;
     }
   }
+}
+
+int64_t total(const __m256i (&sums)[kByteSums]) {
   __m256i total = _mm256_setzero_si256();
   for (const __m256i& sum : sums) total = _mm256_add_epi32(total, sum);
   int32_t lanes[8];
@@ -48,6 +53,26 @@ int64_t int8_loop(int64_t rounds) {
   int64_t result = 0;
   for (const int32_t lane : lanes) result += lane;
   return result;
+}
+
+}  // namespace
+
+// Pairs of products in int16, pairs of those in int32, and their sum: three instructions.
+int64_t int8_loop(int64_t rounds) {
+  const __m256i one = _mm256_set1_epi16(1);
+  __m256i sums[kByteSums];
+  run_byte_sums(rounds, sums, [one](__m256i sum, __m256i pairs) {
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, one));
+  });
+  return total(sums);
+}
+
+// Products of a byte below 16 and one of any size are small enough to be added up in int16.
+int64_t int4_loop(int64_t rounds) {
+  __m256i sums[kByteSums];
+  run_byte_sums(rounds, sums, [](__m256i sum, __m256i pairs) { return _mm256_add_epi16(sum, pairs); });
+  for (__m256i& sum : sums) sum = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));
+  return total(sums);
 }
 
 }  // namespace inferno::kernels::avx2

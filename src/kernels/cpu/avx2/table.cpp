@@ -9,7 +9,8 @@ CpuKernels table(CpuKernels base) {
   set_k_quants(&base);
   base.read_all = read_all;
   base.fp32 = {kSums * 8, fp32_loop};
-  base.int8 = {kSums * 32, int8_loop};
+  base.int8 = {kByteSums * 32, int8_loop};
+  base.int4 = {kByteSums * 32, int4_loop};
   return base;
 }
 

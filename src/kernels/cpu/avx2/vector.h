@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cpu/opaque.h"
+
 namespace inferno::kernels {
 namespace {
 
@@ -248,10 +250,38 @@ struct Avx2Vector {
 
   // Signed bytes: the product of magnitudes (at most 128 * 127) with the sign at the other factor, so that
   // the sum of two stays below 2^15.
-  static constexpr int kLargestOffset = 0;
   static I dot(I sum, I w, I x) {
-    const I pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    return add_pairs(sum, multiply_pairs(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)));
+  }
+  // Bytes w from 0 up, small ones: pairs of products, added up in 16 bits while they fit
+  // (vectors_in_words()).
+  static constexpr bool kSumsInWords = true;
+  static constexpr int kLargestOffset = 32;
+  static I abs_bytes(I x) {
+    return _mm256_abs_epi8(x);
+  }
+  // -1 where a byte is below 0, else 0.
+  static I signs_of_bytes(I x) {
+    return _mm256_cmpgt_epi8(zero_i32(), x);
+  }
+  static I sub_i32(I a, I b) {
+    return _mm256_sub_epi32(a, b);
+  }
+  static I xor_i32(I a, I b) {
+    return _mm256_xor_si256(a, b);
+  }
+  static I multiply_pairs(I w, I x) {
+    return _mm256_maddubs_epi16(w, x);
+  }
+  static I add_i16(I a, I b) {
+    I sum = _mm256_add_epi16(a, b);
+    INFERNO_IN_ORDER(sum);
+    return sum;
+  }
+  static I add_pairs(I sum, I pairs) {
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    INFERNO_IN_ORDER(sum);
+    return sum;
   }
 
  private:

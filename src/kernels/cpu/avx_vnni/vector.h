@@ -7,6 +7,7 @@ namespace inferno::kernels {
 namespace {
 
 struct AvxVnniVector : Avx2Vector {
+  static constexpr bool kSumsInWords = false;
   static constexpr int kLargestOffset = 128;
   static I dot(I sum, I w, I x) { return _mm256_dpbusd_avx_epi32(sum, w, x); }
 };

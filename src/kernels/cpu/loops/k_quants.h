@@ -72,6 +72,7 @@ template <class V>
 struct PanelQ4_K : PanelWithMins<V, kNibbleBytes<V>> {
   using Block = BlockQ4_K;
   static constexpr bool kIsNibbles = true;
+  static constexpr int kMost = 15;
   static typename V::I bytes(const uint8_t* block, int g) { return get_nibbles<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t super, const Block& block) {
     for (int g = 0; g < 8; ++g) {
@@ -86,6 +87,7 @@ struct PanelQ4_K : PanelWithMins<V, kNibbleBytes<V>> {
 template <class V>
 struct PanelQ5_K : PanelWithMins<V, kNibbleBytes<V> + kBitBytes<V>> {
   using Block = BlockQ5_K;
+  static constexpr int kMost = 31;
   static typename V::I bytes(const uint8_t* block, int g) { return get_five_bits<V>(block, g); }
   static void put(uint8_t* panel, int64_t row, int64_t super, const Block& block) {
     for (int g = 0; g < 8; ++g) {
@@ -106,7 +108,7 @@ struct PanelQ5_K : PanelWithMins<V, kNibbleBytes<V> + kBitBytes<V>> {
 template <class V>
 struct PanelQ6_K : SuperBlockPanel<V, kNibbleBytes<V> + kPairBytes<V>, 16 * V::kLanes, 1> {
   using Block = BlockQ6_K;
-  static constexpr int kGroup = 16, kZero = 32, kOffset = stored_offset<V>(kZero);
+  static constexpr int kGroup = 16, kZero = 32, kOffset = stored_offset<V>(kZero), kMost = 63;
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* block, int g) {
     const typename V::I high = get_pairs<V>(block, g);
@@ -145,7 +147,7 @@ struct PanelQ6_K : SuperBlockPanel<V, kNibbleBytes<V> + kPairBytes<V>, 16 * V::k
 template <class V>
 struct PanelQ3_K : SuperBlockPanel<V, kPairBytes<V> + kBitBytes<V>, kSixBitBytes<V>, 1> {
   using Block = BlockQ3_K;
-  static constexpr int kGroup = 16, kZero = 4, kOffset = stored_offset<V>(kZero);
+  static constexpr int kGroup = 16, kZero = 4, kOffset = stored_offset<V>(kZero), kMost = 7;
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* block, int g) {
     return move_bytes<V, kOffset - kZero>(
@@ -188,7 +190,7 @@ struct PanelQ3_K : SuperBlockPanel<V, kPairBytes<V> + kBitBytes<V>, kSixBitBytes
 template <class V>
 struct PanelQ2_K : SuperBlockPanel<V, kPairBytes<V>, 16 * V::kLanes, 2> {
   using Block = BlockQ2_K;
-  static constexpr int kGroup = 16, kOffset = 0;
+  static constexpr int kGroup = 16, kOffset = 0, kMost = 3;
   static constexpr bool kHasMin = true;
   static typename V::I bytes(const uint8_t* block, int g) { return get_pairs<V>(block, g); }
   struct Scales {
@@ -229,7 +231,9 @@ struct PanelIQ4_XS : SuperBlockPanel<V, kNibbleBytes<V>, 6 * V::kLanes, 1> {
   using Block = BlockIQ4_XS;
   static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
   static constexpr bool kHasMin = false;
-  static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kIq4Values); }
+  static typename V::I bytes(const uint8_t* block, int g) {
+    return get_codebook<V, kOffset>(block, g, kIq4Values);
+  }
   struct Scales {
     const uint8_t* numbers;
     typename V::F d;

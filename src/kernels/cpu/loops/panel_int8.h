@@ -5,10 +5,10 @@
 //   kGroup                       elements of a row that share a scale: 32 or 16
 //   kHasMin                      w = scale * q + min, else w = scale * q
 //   kOffset                      what bytes() adds to q
-//   kUnitBlocks                  blocks of 32 that share what Scales() prepares
-//   panel(p, i)                  where panel i lies, if that is not one piece of memory (planes.h)
-//   block(panel, b)              where block b of every row lies
-//   bytes(block, g)              vector g of its eight: see Products::place()
+//   kMost                        the most that bytes() may be where it is from 0 up; not there where that is
+//   not known kUnitBlocks                  blocks of 32 that share what Scales() prepares panel(p, i) where
+//   panel i lies, if that is not one piece of memory (planes.h) block(panel, b)              where block b of
+//   every row lies bytes(block, g)              vector g of its eight: see Products::place()
 //   Scales::load(panel, nb, b)   prepares those of the unit that begins with block b, of nb in all
 //   Scales::scale(j, i)          of group i of its block j, a lane per row; min() likewise
 #pragma once
@@ -86,6 +86,26 @@ auto fetcher_of_next_turn(const PanelMatmulParams& p) {
   }
 }
 
+// Whether an ISA multiplies bytes from 0 up by signed ones and adds up pairs of products in 16 bits.
+template <class V>
+constexpr bool sums_in_words() {
+  if constexpr (requires { V::kSumsInWords; }) {
+    return V::kSumsInWords;
+  } else {
+    return false;
+  }
+}
+
+// Of how many vectors of weights such sums still fit, as activations are from -127 to 127; 0: of none.
+template <class V, class Format>
+constexpr int vectors_in_words() {
+  if constexpr (sums_in_words<V>() && requires { Format::kMost; }) {
+    return INT16_MAX / (2 * 127 * Format::kMost);
+  } else {
+    return 0;
+  }
+}
+
 // The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
 template <class V, class Format, int kPanels, int kRows, class Place>
 [[gnu::always_inline]] inline void multiply_group(
@@ -118,6 +138,75 @@ template <class V, class Format, int kPanels, int kRows, class Place>
       const auto x = Products<V>::load(q[Rows::first(s)] + at, q[Rows::last(s)] + at);
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) Products<V>::add(sums[i][s], w[i], x);
+    }
+  }
+}
+
+// The same where sums of pairs fit into 16 bits. What takes back the offset comes last, so that no register
+// waits for it.
+template <class V, class Format, int kPanels, int kRows, class Place>
+[[gnu::always_inline]] inline void multiply_group_in_words(const Place (&blocks)[kPanels], int64_t b,
+                                                           int group, const int8_t* const (&q)[kRows],
+                                                           const int32_t* const (&x_sum)[kRows],
+                                                           typename V::I (&sums)[kPanels][kRows]) {
+  using I = typename V::I;
+  constexpr int kGroups = kBlock / Format::kGroup;
+  constexpr int kVectors = Format::kGroup / 4;
+  constexpr int kInWords = vectors_in_words<V, Format>();
+  I words[kPanels][kRows];
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) {
+    I w[kPanels];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPanels; ++i) w[i] = Format::bytes(blocks[i], group * kVectors + v);
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      const I x = V::repeat4(q[t] + b * kBlock + (group * kVectors + v) * 4);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i) {
+        const I pairs = V::multiply_pairs(w[i], x);
+        words[i][t] = v % kInWords == 0 ? pairs : V::add_i16(words[i][t], pairs);
+        if (v % kInWords != kInWords - 1 && v != kVectors - 1) continue;
+        sums[i][t] = V::add_pairs(v < kInWords ? V::zero_i32() : sums[i][t], words[i][t]);
+      }
+    }
+  }
+  if constexpr (Format::kOffset > 0) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      const I start = start_of_sum<V, Format::kOffset>(x_sum[t][b * kGroups + group]);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i) sums[i][t] = V::add_i32(sums[i][t], start);
+    }
+  }
+}
+
+// The same of UnpackedMagnitudes (quantized_product.h).
+template <class V, class Format, int kPanels, int kRows, class Place>
+[[gnu::always_inline]] inline void multiply_magnitudes(const Place (&blocks)[kPanels], int64_t b,
+                                                       const int8_t* const (&q)[kRows],
+                                                       typename V::I (&sums)[kPanels][kRows]) {
+  using I = typename V::I;
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) sums[i][t] = Format::sum_below_zero(blocks[i]);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kBlockVectors; ++v) {
+    I w[kPanels];
+    I sign[kPanels];
+#pragma GCC unroll 4
+    for (int i = 0; i < kPanels; ++i) {
+      w[i] = Format::bytes(blocks[i], v);
+      sign[i] = Format::signs(blocks[i], v);
+    }
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      const I x = V::repeat4(q[t] + b * kBlock + v * 4);
+#pragma GCC unroll 4
+      for (int i = 0; i < kPanels; ++i)
+        sums[i][t] = V::add_pairs(sums[i][t], V::multiply_pairs(w[i], V::xor_i32(x, sign[i])));
     }
   }
 }
@@ -157,7 +246,14 @@ void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], i
 #pragma GCC unroll 2
       for (int group = 0; group < kGroups; ++group) {
         typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
-        multiply_group<V, Format>(blocks, b, group, q, x_sum, sums);
+        if constexpr (requires { Format::signs(blocks[0], 0); }) {
+          multiply_magnitudes<V, Format>(blocks, b, q, sums);
+        } else if constexpr (vectors_in_words<V, Format>() > 0) {
+          static_assert(Products<V>::kRows == 1 && Products<V>::kVectors == 1);
+          multiply_group_in_words<V, Format>(blocks, b, group, q, x_sum, sums);
+        } else {
+          multiply_group<V, Format>(blocks, b, group, q, x_sum, sums);
+        }
 #pragma GCC unroll 4
         for (int i = 0; i < kPanels; ++i) {
           const F w_scale = scales[i].scale(j, group);

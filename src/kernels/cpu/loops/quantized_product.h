@@ -14,11 +14,13 @@ namespace {
 
 // What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
 // float32 scales and, where there are, minimums: (nb, groups, rows).
-template <class V, int kGroupElements, bool kMin, int kStoredOffset = kMin ? 0 : stored_offset<V>(128)>
+template <class V, int kGroupElements, bool kMin, int kStoredOffset = kMin ? 0 : stored_offset<V>(128),
+          int kMostByte = UINT8_MAX>
 struct Unpacked {
   static constexpr int kGroup = kGroupElements;
   static constexpr bool kHasMin = kMin;
   static constexpr int kOffset = kStoredOffset;
+  static constexpr int kMost = kMostByte;
   static constexpr int64_t kBlockBytes = kBlock * V::kLanes;
   static constexpr int64_t kGroups = kBlock / kGroup;
 
@@ -63,6 +65,76 @@ struct Unpacked {
     }
   }
 };
+
+// The same of signed bytes with a scale for each block, where an ISA multiplies bytes from 0 up by signed
+// ones alone: magnitudes, each vector beside one of -1 where a number is negative and 0 elsewhere. w x = |w|
+// (x ^ sign) where w >= 0, else |w| more (x ^ -1 is -x - 1), so after the vectors of a block comes, for each
+// row, the sum of |w| of those below 0. Changing x so takes one operation, changing its sign two, or one that
+// multiplications wait for (docs/decisions/001).
+template <class V>
+struct UnpackedMagnitudes {
+  using I = typename V::I;
+  static constexpr int kGroup = kBlock;
+  static constexpr bool kHasMin = false;
+  static constexpr int kOffset = 0;
+  static constexpr int64_t kVector = 4 * V::kLanes;
+  static constexpr int64_t kBlockBytes = (2 * kBlockVectors + 1) * kVector;
+  static constexpr int64_t kUnitBlocks = 1;
+
+  static int64_t panel_bytes(int64_t k) {
+    return k / kBlock * (kBlockBytes + V::kLanes * static_cast<int64_t>(sizeof(float)));
+  }
+  static const uint8_t* block(const uint8_t* panel, int64_t b) { return panel + b * kBlockBytes; }
+  static I bytes(const uint8_t* block, int v) { return V::load_bytes(block + 2 * v * kVector); }
+  static I signs(const uint8_t* block, int v) { return V::load_bytes(block + (2 * v + 1) * kVector); }
+  static I sum_below_zero(const uint8_t* block) { return V::load_bytes(block + 2 * kBlockVectors * kVector); }
+  struct Scales {
+    const float* scales;
+    void load(const uint8_t* panel, int64_t nb, int64_t b) {
+      scales = reinterpret_cast<const float*>(panel + nb * kBlockBytes) + b * V::kLanes;
+    }
+    typename V::F scale(int64_t, int) const { return V::load(scales); }
+  };
+
+  template <class Format, class Place>
+  static void unpack(Place from, int64_t nb, uint8_t* panel) {
+    auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
+    for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
+      typename Format::Scales of_unit;
+      of_unit.load(from, nb, unit);
+      for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
+        const int64_t b = unit + j;
+        const auto block = Format::block(from, b);
+        uint8_t* to = panel + b * kBlockBytes;
+        I below_zero = V::zero_i32();
+#pragma GCC unroll 8
+        for (int v = 0; v < kBlockVectors; ++v, to += 2 * kVector) {
+          const I w = Format::bytes(block, v);
+          const I magnitude = V::abs_bytes(w);
+          const I sign = V::signs_of_bytes(w);
+          V::store_bytes(to, magnitude);
+          V::store_bytes(to + kVector, sign);
+          below_zero = V::add_i16(below_zero, V::multiply_pairs(magnitude, sign));
+        }
+        V::store_bytes(to, V::sub_i32(V::zero_i32(), V::add_pairs(V::zero_i32(), below_zero)));
+        V::store(scales + b * V::kLanes, of_unit.scale(j, 0));
+      }
+    }
+  }
+};
+
+// Of a format: its own bytes where their products are added up in 16 bits, else what all formats share.
+template <class V, class Format>
+constexpr auto unpacked() {
+  if constexpr (vectors_in_words<V, Format>() > 0) {
+    return Unpacked<V, Format::kGroup, Format::kHasMin, Format::kOffset, Format::kMost>();
+  } else if constexpr (sums_in_words<V>()) {
+    static_assert(Format::kGroup == kBlock && !Format::kHasMin && Format::kOffset == 0);
+    return UnpackedMagnitudes<V>();
+  } else {
+    return Unpacked<V, Format::kGroup, Format::kHasMin>();
+  }
+}
 
 template <class Format>
 constexpr bool has_nibbles_alone() {
@@ -163,7 +235,7 @@ struct InPlaceProduct {
 // where there are many.
 template <class V, class Format>
 struct QuantizedProduct {
-  using Whole = Unpacked<V, Format::kGroup, Format::kHasMin>;
+  using Whole = decltype(unpacked<V, Format>());
   using InPlace = InPlaceProduct<V, Format>;
   // PanelMatmul::two_run_rows.
   static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kMostRows : kStreamedRows;

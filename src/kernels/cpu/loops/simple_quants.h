@@ -30,7 +30,7 @@ struct PanelQ4_0 : StreamedPanel<V, kNibbleBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ4_0;
   static constexpr int64_t kBlockElements = 32;
   static constexpr bool kIsNibbles = true;
-  static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero);
+  static constexpr int kGroup = 32, kZero = 8, kOffset = stored_offset<V>(kZero), kMost = 15;
   static constexpr bool kHasMin = false;
   using Scales = HalfScales<V, PanelQ4_0>;
   static typename V::I bytes(const uint8_t* block, int g) {
@@ -49,7 +49,7 @@ struct PanelQ4_1 : StreamedPanel<V, kNibbleBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ4_1;
   static constexpr int64_t kBlockElements = 32;
   static constexpr bool kIsNibbles = true;
-  static constexpr int kGroup = 32, kOffset = 0;
+  static constexpr int kGroup = 32, kOffset = 0, kMost = 15;
   static constexpr bool kHasMin = true;
   using Scales = HalfScales<V, PanelQ4_1>;
   static typename V::I bytes(const uint8_t* block, int g) { return get_nibbles<V>(block, g); }
@@ -82,7 +82,7 @@ template <class V>
 struct PanelQ5_0 : StreamedPanel<V, kNibbleBytes<V> + kBitBytes<V>, 1, 2 * V::kLanes> {
   using Block = BlockQ5_0;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int kGroup = 32, kZero = 16, kOffset = stored_offset<V>(kZero);
+  static constexpr int kGroup = 32, kZero = 16, kOffset = stored_offset<V>(kZero), kMost = 31;
   static constexpr bool kHasMin = false;
   using Scales = HalfScales<V, PanelQ5_0>;
   static typename V::I bytes(const uint8_t* block, int g) {
@@ -98,7 +98,7 @@ template <class V>
 struct PanelQ5_1 : StreamedPanel<V, kNibbleBytes<V> + kBitBytes<V>, 1, 4 * V::kLanes> {
   using Block = BlockQ5_1;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int kGroup = 32, kOffset = 0;
+  static constexpr int kGroup = 32, kOffset = 0, kMost = 31;
   static constexpr bool kHasMin = true;
   using Scales = HalfScales<V, PanelQ5_1>;
   static typename V::I bytes(const uint8_t* block, int g) { return get_five_bits<V>(block, g); }
@@ -113,28 +113,32 @@ struct PanelQ5_1 : StreamedPanel<V, kNibbleBytes<V> + kBitBytes<V>, 1, 4 * V::kL
 constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 constexpr int8_t kMxfp4Values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-template <class V>
+template <class V, int kOffset>
 typename V::I get_codebook(const uint8_t* block, int g, const int8_t (&values)[16]) {
-  constexpr int8_t kFlip = stored_offset<V>(128) == 128 ? -128 : 0;
   int8_t table[16];
-  for (int i = 0; i < 16; ++i) table[i] = static_cast<int8_t>(values[i] ^ kFlip);
+  for (int i = 0; i < 16; ++i) table[i] = static_cast<int8_t>(values[i] + kOffset);
   return V::lookup(table, get_nibbles<V>(block, g));
 }
 
 template <class V>
 struct PanelIQ4_NL : PanelQ4_0<V> {  // laid out as Q4_0, with another meaning of the nibbles
   static constexpr bool kIsNibbles = false;
-  static constexpr int kOffset = stored_offset<V>(128);
-  static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kIq4Values); }
+  static constexpr int kOffset = stored_offset<V>(128), kMost = UINT8_MAX;
+  static typename V::I bytes(const uint8_t* block, int g) {
+    return get_codebook<V, kOffset>(block, g, kIq4Values);
+  }
 };
 
 template <class V>
 struct PanelMXFP4 : StreamedPanel<V, kNibbleBytes<V>, 1, V::kLanes> {
   using Block = BlockMXFP4;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int kGroup = 32, kOffset = stored_offset<V>(128);
+  static constexpr int kGroup = 32, kMost = 28;
+  static constexpr int kOffset = stored_offset<V>(128) == 128 ? 128 : stored_offset<V>(16);
   static constexpr bool kHasMin = false;
-  static typename V::I bytes(const uint8_t* block, int g) { return get_codebook<V>(block, g, kMxfp4Values); }
+  static typename V::I bytes(const uint8_t* block, int g) {
+    return get_codebook<V, kOffset>(block, g, kMxfp4Values);
+  }
   struct Scales {
     const uint8_t* e;
     void load(const uint8_t* panel, int64_t, int64_t b) { e = PanelMXFP4::scales_of(panel, b); }
