@@ -19,7 +19,7 @@ struct Avx2Vector {
   // What fits into 16 registers.
   static constexpr int kTilePanels = 1, kTileRows = 6;
   static constexpr int kFloatTilePanels = 2, kFloatTileRows = 6;
-  static constexpr int kScoreRows = 4, kScoreVectors = 2;
+  static constexpr int kScoreRows = 6, kScoreVectors = 2;
 
   static F zero() { return _mm256_setzero_ps(); }
   static F set(float x) { return _mm256_set1_ps(x); }
