@@ -32,8 +32,8 @@ struct DeviceInfo {
 struct Ceilings {
   // Multiply-adds count as two operations.
   struct Peak {
-    // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products into int32; "int4": of bytes below 16
-    // with such of 8 bits, where those are faster
+    // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products, summed in int32; "int8_in_int16": of
+    // such whose products are small, where the best ISA sums them faster in int16
     std::string arithmetic;
     std::string isa;  // "avx512_vnni"
     unsigned threads = 1;

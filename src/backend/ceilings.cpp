@@ -180,7 +180,7 @@ Result<Rate> measure_loop(const PeakLoop& loop, int64_t rounds, Cpus cpus, Ceili
 }
 
 // Appends what the loop reaches with one thread and with all.
-Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& loop, Cpus cpus,
+Status measure_peak(const CpuIsa& isa, std::string_view arithmetic, const PeakLoop& loop, Cpus cpus,
                     Ceilings& ceilings) {
   if (loop.run == nullptr) return {};
   const int64_t rounds = calibrate(loop.run);
@@ -188,7 +188,7 @@ Status measure_peak(const CpuIsa& isa, const char* arithmetic, const PeakLoop& l
   if (cpus.size() > 1) counts.push_back(cpus.size());
   for (const size_t n : counts) {
     TRY_ASSIGN(const Rate gops, measure_loop(loop, rounds, cpus.first(n), ceilings));
-    ceilings.peaks.push_back({arithmetic, isa.name, static_cast<unsigned>(n), gops.best});
+    ceilings.peaks.push_back({std::string(arithmetic), isa.name, static_cast<unsigned>(n), gops.best});
   }
   return {};
 }
@@ -197,7 +197,7 @@ PeakLoop loop_of(const CpuKernels& kernels, std::string_view arithmetic) {
   if (arithmetic == "fp32") return kernels.fp32;
   if (arithmetic == "bf16") return kernels.bf16;
   if (arithmetic == "fp16") return kernels.fp16;
-  if (arithmetic == "int4") return kernels.int4;
+  if (arithmetic == "int8_in_int16") return kernels.int8_in_int16;
   return arithmetic == "int8" ? kernels.int8 : PeakLoop{};
 }
 
@@ -209,7 +209,8 @@ Result<Ceilings> measure(const CpuIsa& best, const std::vector<const CpuIsa*>& i
   TRY(measure_reads(reading_kernels(), cpus, topology.l3_bytes, cancelled, ceilings));
   for (const CpuIsa* isa : isas) {
     const CpuKernels own = isa->table({});  // without what it takes over
-    for (const char* arithmetic : {"fp32", "bf16", "fp16", "int8", "int4"}) {
+    for (const std::string_view arithmetic : {"fp32", "bf16", "fp16", "int8", "int8_in_int16"}) {
+      if (loop_of(kernels, arithmetic).run == nullptr) continue;  // the best ISA knows something better
       TRY(unless_cancelled(cancelled));
       TRY(measure_peak(*isa, arithmetic, loop_of(own, arithmetic), cpus, ceilings));
     }

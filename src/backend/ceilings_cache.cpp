@@ -66,7 +66,7 @@ std::optional<Ceilings::Peak> parse_peak(const Json& json, unsigned max_threads)
   if (!arithmetic.is_string() || !isa.is_string() || !threads.is_number_unsigned() || !gops) return {};
   if (threads.get<uint64_t>() == 0 || threads.get<uint64_t>() > max_threads) return {};
   Ceilings::Peak peak{arithmetic.get<std::string>(), isa.get<std::string>(), threads.get<unsigned>(), *gops};
-  const auto names = {"fp32", "bf16", "fp16", "int8", "int4"};
+  const auto names = {"fp32", "bf16", "fp16", "int8", "int8_in_int16"};
   if (std::find(names.begin(), names.end(), peak.arithmetic) == names.end() || !is_isa(peak.isa)) return {};
   return peak;
 }

@@ -203,10 +203,10 @@ std::vector<std::string_view> arithmetics(std::string_view dtype) {
   if (dtype == "F32") return {"fp32"};
   if (dtype == "F16") return {"fp32", "fp16"};
   if (dtype == "BF16") return {"fp32", "bf16"};
-  for (const std::string_view small : {"Q4_0", "Q4_1", "Q4_K", "Q3_K", "Q2_K"}) {
-    if (dtype == small) return {"fp32", "int8", "int4"};
+  for (const std::string_view whole_bytes : {"Q8_0", "IQ4_NL", "IQ4_XS"}) {
+    if (dtype == whole_bytes) return {"fp32", "int8"};
   }
-  return {"fp32", "int8"};
+  return {"fp32", "int8", "int8_in_int16"};
 }
 
 Limits limits(const Setting& setting) {

@@ -30,8 +30,8 @@ struct Limits {
   std::optional<double> fp32_gops;  // what attention is computed in
 };
 // What the ceilings call the arithmetic that weights of a type can be computed in: fp32 for all, besides bf16
-// or fp16 for weights of that type, besides int8 for quantized ones, and int4 for those whose numbers are
-// below 16.
+// or fp16 for weights of that type, besides int8 for quantized ones, and int8_in_int16 for all of those but
+// Q8_0, IQ4_NL and IQ4_XS, whose numbers take all of a byte.
 std::vector<std::string_view> arithmetics(std::string_view dtype);
 // With the fastest of these that was measured.
 Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype);

@@ -142,6 +142,8 @@ TEST(CpuIsa, TheForcedIsasFunctionsAreTaken) {
     const CpuKernels taken = kernels_of(**chosen);
     EXPECT_TRUE(own.fp32.run == nullptr || taken.fp32.run == own.fp32.run) << isa->name;
     EXPECT_TRUE(own.int8.run == nullptr || taken.int8.run == own.int8.run) << isa->name;
+    EXPECT_TRUE(own.int8_in_int16.run == nullptr || taken.int8_in_int16.run == own.int8_in_int16.run)
+        << isa->name;
     EXPECT_TRUE(own.read_all == nullptr || taken.read_all == own.read_all) << isa->name;
   }
   ASSERT_EQ(::setenv("INFERNO_FORCE_ISA", "avx3", 1), 0);

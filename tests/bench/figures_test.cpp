@@ -167,8 +167,8 @@ TEST(Figures, WhatWasNotReadCountsForAllBytes) {
 
 TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {
   bench::Setting setting = make_setting();
-  setting.ceilings.peaks = {{"fp32", "a", 2, 100}, {"bf16", "a", 2, 200}, {"fp16", "a", 2, 90},
-                            {"int8", "a", 2, 400}, {"int4", "a", 2, 500}, {"int8", "a", 1, 900}};
+  setting.ceilings.peaks = {{"fp32", "a", 2, 100}, {"bf16", "a", 2, 200},          {"fp16", "a", 2, 90},
+                            {"int8", "a", 2, 400}, {"int8_in_int16", "a", 2, 500}, {"int8", "a", 1, 900}};
   const auto limit = [&](const char* dtype) {
     setting.dtype = dtype;
     const bench::Limits limits = bench::limits(setting);
@@ -178,7 +178,9 @@ TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {
   EXPECT_EQ(limit("BF16"), "bf16 200");
   EXPECT_EQ(limit("F16"), "fp32 100");
   EXPECT_EQ(limit("Q8_0"), "int8 400");
-  EXPECT_EQ(limit("Q4_K"), "int4 500");
+  EXPECT_EQ(limit("IQ4_XS"), "int8 400");
+  EXPECT_EQ(limit("Q4_K"), "int8_in_int16 500");
+  EXPECT_EQ(limit("Q6_K"), "int8_in_int16 500");
 }
 
 TEST(Figures, WithoutCeilingsThereIsNoShareAndWithOneItIsPartial) {

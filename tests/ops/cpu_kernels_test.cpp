@@ -37,7 +37,7 @@ std::vector<NamedLoop> peak_loops() {
     const CpuKernels own = isa->table({});
     for (const auto& [arithmetic, loop] :
          {std::pair("fp32", own.fp32), std::pair("bf16", own.bf16), std::pair("fp16", own.fp16),
-          std::pair("int8", own.int8), std::pair("int4", own.int4)}) {
+          std::pair("int8", own.int8), std::pair("int8_in_int16", own.int8_in_int16)}) {
       if (loop.run != nullptr) loops.push_back({std::string(isa->name) + "_" + arithmetic, loop});
     }
   }

@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -146,6 +146,7 @@ TEST_P(MatmulTest, ManyRowsAreAsOneByOne) {
     const int64_t k = block == 1 ? 1101 : block == 32 ? 2080 : 2304;
     std::vector<int64_t> numbers = {16, 40, 49};
     if (dtype == DType::kBF16 || dtype == DType::kF16) numbers.push_back(300);  // more than stay in a cache
+    if (dtype == DType::kQ8_0) numbers.push_back(101);  // more than are multiplied with weights as they lie
     for (const int64_t n : numbers) {
       const MatmulCase c(dtype, n, 83, k, n == 49);
       SCOPED_TRACE(c.describe());
@@ -165,6 +166,23 @@ TEST_P(MatmulTest, NothingIsWrittenForNoRows) {
   MatmulCase(DType::kBF16, 0, 5, 7, true).run(ops());
   MatmulCase(DType::kF16, 0, 5, 7, true).run(ops());
   MatmulCase(DType::kQ6_K, 0, 5, 256, true).run(ops());
+}
+
+TEST_P(MatmulTest, AnInfinityGivesTheSameInAnyNumberOfRows) {
+  for (const DType dtype : {DType::kQ8_0, DType::kIQ4_NL, DType::kQ4_0, DType::kQ6_K}) {
+    MatmulCase c(dtype, 100, 19, 256, false);
+    c.x[7] = INFINITY;
+    c.x[256 + 40] = -INFINITY;
+    SCOPED_TRACE(c.describe());
+    const std::vector<float> all = c.run(ops());
+    for (const int64_t n : {1, 5, 50}) {
+      const std::vector<float> some = c.run(ops(), 0, n, 0, c.m);
+      for (size_t i = 0; i < some.size(); ++i) {
+        EXPECT_TRUE(some[i] == all[i] || (std::isnan(some[i]) && std::isnan(all[i])))
+            << n << " rows, output " << i << ": " << some[i] << ", " << all[i];
+      }
+    }
+  }
 }
 
 TEST_P(MatmulTest, ANaNReachesItsOwnOutputsOnly) {

@@ -53,9 +53,9 @@ Trial read_trial(JsonReader json) {
       trial.ceilings->fp32_gops = ceilings.number("fp32_gops");
       trial.ceilings->typical_fp32_gops = ceilings.number("typical_fp32_gops");
     }
-    const auto known = {"", "fp32", "bf16", "fp16", "int8", "int4"};  // it is shown as it stands
+    const auto known = {"", "fp32", "bf16", "fp16", "int8", "int8_in_int16"};  // it is shown as it stands
     ceilings.expect(std::find(known.begin(), known.end(), trial.ceilings->arithmetic) != known.end(),
-                    "arithmetic", "fp32, bf16, fp16 or int8");
+                    "arithmetic", "fp32, bf16, fp16, int8 or int8_in_int16");
   }
   if (json.has("head_screen")) {  // older reports lack it
     JsonReader screen = json.object("head_screen");

@@ -79,11 +79,11 @@ struct CpuKernels {
   // As reference::read_all, as fast as memory gives. May ask for what lies `ahead` bytes further meanwhile;
   // where that is 0, it asks for nothing and may read several pieces side by side.
   uint64_t (*read_all)(const void* data, int64_t bytes, int64_t ahead);
-  PeakLoop fp32;  // multiply-adds of float32
-  PeakLoop bf16;  // dot products of bfloat16, summed in float32
-  PeakLoop fp16;  // multiply-adds of float16, summed in float16; in tiles, in float32
-  PeakLoop int8;  // dot products of 8-bit integers, summed in int32
-  PeakLoop int4;  // of bytes below 16 and 8-bit integers, summed in int16: where that is faster
+  PeakLoop fp32;           // multiply-adds of float32
+  PeakLoop bf16;           // dot products of bfloat16, summed in float32
+  PeakLoop fp16;           // multiply-adds of float16, summed in float16; in tiles, in float32
+  PeakLoop int8;           // dot products of 8-bit integers, summed in int32
+  PeakLoop int8_in_int16;  // of such whose products are small, summed in int16: where that is faster
   // n * step modulo 2^64, by n additions of which each waits for the one before: a clock cycle each.
   uint64_t (*add_chain)(uint64_t step, int64_t n);
 };

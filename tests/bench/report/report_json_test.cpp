@@ -237,8 +237,9 @@ TEST(ReportJson, AnUnknownArithmeticIsRefused) {
   report.results[0].trials[0].ceilings = {33.5, 901, "<b>\x1b[2J"};
   const auto read = bench::report_from_json(bench::to_json(report));
   ASSERT_FALSE(read.ok());
-  EXPECT_NE(read.error().message.find("ceilings.arithmetic: expected fp32, bf16, fp16 or int8"),
-            std::string::npos)
+  EXPECT_NE(
+      read.error().message.find("ceilings.arithmetic: expected fp32, bf16, fp16, int8 or int8_in_int16"),
+      std::string::npos)
       << read.error().message;
 }
 

@@ -46,10 +46,10 @@ void run_byte_sums(int64_t rounds, __m256i (&sums)[kByteSums], const Add& add) {
 }
 
 int64_t total(const __m256i (&sums)[kByteSums]) {
-  __m256i total = _mm256_setzero_si256();
-  for (const __m256i& sum : sums) total = _mm256_add_epi32(total, sum);
+  __m256i all = _mm256_setzero_si256();
+  for (const __m256i& sum : sums) all = _mm256_add_epi32(all, sum);
   int32_t lanes[8];
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), total);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes), all);
   int64_t result = 0;
   for (const int32_t lane : lanes) result += lane;
   return result;
@@ -67,8 +67,7 @@ int64_t int8_loop(int64_t rounds) {
   return total(sums);
 }
 
-// Products of a byte below 16 and one of any size are small enough to be added up in int16.
-int64_t int4_loop(int64_t rounds) {
+int64_t int8_in_int16_loop(int64_t rounds) {
   __m256i sums[kByteSums];
   run_byte_sums(rounds, sums, [](__m256i sum, __m256i pairs) { return _mm256_add_epi16(sum, pairs); });
   for (__m256i& sum : sums) sum = _mm256_madd_epi16(sum, _mm256_set1_epi16(1));

@@ -10,7 +10,7 @@ CpuKernels table(CpuKernels base) {
   base.read_all = read_all;
   base.fp32 = {kSums * 8, fp32_loop};
   base.int8 = {kByteSums * 32, int8_loop};
-  base.int4 = {kByteSums * 32, int4_loop};
+  base.int8_in_int16 = {kByteSums * 32, int8_in_int16_loop};
   return base;
 }
 

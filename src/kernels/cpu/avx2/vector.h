@@ -253,8 +253,8 @@ struct Avx2Vector {
   static I dot(I sum, I w, I x) {
     return add_pairs(sum, multiply_pairs(_mm256_abs_epi8(w), _mm256_sign_epi8(x, w)));
   }
-  // Bytes w from 0 up, small ones: pairs of products, added up in 16 bits while they fit
-  // (vectors_in_words()).
+  // Unsigned bytes w times signed ones: pairs of products, added up in 16 bits while they fit, at most
+  // vectors_in_words() of them. Of a format whose zero is above 32 not two would.
   static constexpr bool kSumsInWords = true;
   static constexpr int kLargestOffset = 32;
   static I abs_bytes(I x) {

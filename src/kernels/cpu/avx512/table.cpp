@@ -8,6 +8,7 @@ CpuKernels table(CpuKernels base) {
   base.read_all = read_all;
   base.fp32 = {kSums * 16, fp32_loop};
   base.int8 = {kSums * 64, int8_loop};
+  base.int8_in_int16 = {kSums * 64, int8_in_int16_loop};
   return base;
 }
 

@@ -39,7 +39,7 @@ CpuKernels table(CpuKernels base) {
   set_simple_quants(&base);
   set_k_quants(&base);
   base.int8 = {kSums * 32, int8_loop};
-  base.int4 = {};  // no faster
+  base.int8_in_int16 = {};  // no faster
   return base;
 }
 

@@ -1,14 +1,16 @@
 // Tiles of products of quantized weights in panels and activations in 8 bits, over an ISA's vector V and its
-// Products; quantized_product.h makes whole products of them. A panel has as many rows as V has lanes.
+// Products, or where it adds up products in 16 bits (sums_in_words()) over V alone; quantized_product.h makes
+// whole products of them. A panel has as many rows as V has lanes.
 //
 // A Format is how a weight type lies in a panel:
 //   kGroup                       elements of a row that share a scale: 32 or 16
 //   kHasMin                      w = scale * q + min, else w = scale * q
 //   kOffset                      what bytes() adds to q
-//   kMost                        the most that bytes() may be where it is from 0 up; not there where that is
-//   not known kUnitBlocks                  blocks of 32 that share what Scales() prepares panel(p, i) where
-//   panel i lies, if that is not one piece of memory (planes.h) block(panel, b)              where block b of
-//   every row lies bytes(block, g)              vector g of its eight: see Products::place()
+//   kMost                        the most that bytes() may be, where that is unsigned and less than a byte
+//   kUnitBlocks                  blocks of 32 that share what Scales() prepares
+//   panel(p, i)                  where panel i lies, if that is not one piece of memory (planes.h)
+//   block(panel, b)              where block b of every row lies
+//   bytes(block, g)              vector g of its eight: see Products::place()
 //   Scales::load(panel, nb, b)   prepares those of the unit that begins with block b, of nb in all
 //   Scales::scale(j, i)          of group i of its block j, a lane per row; min() likewise
 #pragma once
@@ -86,7 +88,7 @@ auto fetcher_of_next_turn(const PanelMatmulParams& p) {
   }
 }
 
-// Whether an ISA multiplies bytes from 0 up by signed ones and adds up pairs of products in 16 bits.
+// Whether an ISA multiplies unsigned bytes by signed ones and adds up pairs of products in 16 bits.
 template <class V>
 constexpr bool sums_in_words() {
   if constexpr (requires { V::kSumsInWords; }) {
@@ -246,10 +248,10 @@ void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], i
 #pragma GCC unroll 2
       for (int group = 0; group < kGroups; ++group) {
         typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
+        static_assert(!sums_in_words<V>() || (Products<V>::kRows == 1 && Products<V>::kVectors == 1));
         if constexpr (requires { Format::signs(blocks[0], 0); }) {
           multiply_magnitudes<V, Format>(blocks, b, q, sums);
         } else if constexpr (vectors_in_words<V, Format>() > 0) {
-          static_assert(Products<V>::kRows == 1 && Products<V>::kVectors == 1);
           multiply_group_in_words<V, Format>(blocks, b, group, q, x_sum, sums);
         } else {
           multiply_group<V, Format>(blocks, b, group, q, x_sum, sums);

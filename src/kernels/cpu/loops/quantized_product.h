@@ -66,11 +66,11 @@ struct Unpacked {
   }
 };
 
-// The same of signed bytes with a scale for each block, where an ISA multiplies bytes from 0 up by signed
-// ones alone: magnitudes, each vector beside one of -1 where a number is negative and 0 elsewhere. w x = |w|
-// (x ^ sign) where w >= 0, else |w| more (x ^ -1 is -x - 1), so after the vectors of a block comes, for each
-// row, the sum of |w| of those below 0. Changing x so takes one operation, changing its sign two, or one that
-// multiplications wait for (docs/decisions/001).
+// The same of signed bytes with a scale for each block, where an ISA multiplies unsigned bytes by signed
+// ones: magnitudes, each vector beside one of -1 where a number is negative and 0 elsewhere. w x is |w| (x ^
+// sign), but where w < 0 |w| more (x ^ -1 is -x - 1), so after the vectors of a block comes, for each row,
+// the sum of |w| of those below 0. Turning x over so takes one operation on any unit; changing its sign takes
+// two, or one (vpsignb) that takes the multipliers' time.
 template <class V>
 struct UnpackedMagnitudes {
   using I = typename V::I;
@@ -147,8 +147,8 @@ constexpr bool has_nibbles_alone() {
 
 // Up to so many rows of activations weights are multiplied where they lie; where there are more, once they
 // are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
-// 96 rows. Others are unpacked anew for each tile of rows, which an ISA says how many times pay for
-// (docs/decisions/009).
+// 96 rows (timed with AVX-512). Others are unpacked anew for each tile of rows, which an ISA says how many
+// times pay for (docs/decisions/009).
 template <class V, class Format>
 constexpr int64_t rows_in_place() {
   if constexpr (requires { Format::kIsBytes; }) {

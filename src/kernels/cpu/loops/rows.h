@@ -112,7 +112,7 @@ void quantize_block(const float* x, int64_t block, const QuantizedRows& y) {
   const F inverse = V::set(is_zero ? 0.0f : 127.0f / largest);
   I sums[2] = {V::zero_i32(), V::zero_i32()};
   for (int i = 0; i < kVectors; ++i) {
-    const I q = V::to_int(V::mul(values[i], inverse));
+    const I q = V::max_i32(V::to_int(V::mul(values[i], inverse)), V::set_i32(-127));  // of an infinity
     V::store_i8(y.q + block * kBlock32 + i * V::kLanes, q);
     I& half = sums[i * 2 / kVectors];
     half = V::add_i32(half, q);
@@ -155,7 +155,7 @@ void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) {
       const int64_t at = b * kBlock32 + i * V::kLanes;
-      const I q = V::to_int(V::mul(V::load(first + at), V::set(inverse[b])));
+      const I q = V::max_i32(V::to_int(V::mul(V::load(first + at), V::set(inverse[b]))), V::set_i32(-127));
       V::store_i8(y.q + block * kBlock32 + at, q);
       I& sum = sums[i * kSums / kVectors][b];
       sum = V::add_i32(sum, q);

@@ -133,8 +133,8 @@ template <class V>
 struct PanelMXFP4 : StreamedPanel<V, kNibbleBytes<V>, 1, V::kLanes> {
   using Block = BlockMXFP4;
   static constexpr int64_t kBlockElements = 32;
-  static constexpr int kGroup = 32, kMost = 28;
-  static constexpr int kOffset = stored_offset<V>(128) == 128 ? 128 : stored_offset<V>(16);
+  static constexpr int kGroup = 32, kMost = 28;  // 16 + 12
+  static constexpr int kOffset = stored_offset<V>(128) == 128 ? 128 : sums_in_words<V>() ? 16 : 0;
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* block, int g) {
     return get_codebook<V, kOffset>(block, g, kMxfp4Values);
