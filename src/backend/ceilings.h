@@ -28,7 +28,8 @@ Result<bool> wants_fresh_ceilings();
 // again, each thread on pages that it has touched first; the best of some such readings. Above 16 threads not
 // every number is measured; one that is not has the figure of the next smaller one that is. Where so much
 // memory is not to be had, read_gb_per_s stays empty, and nothing is left for later runs. Peaks: every loop
-// of every ISA with one and with all threads; with INFERNO_FORCE_ISA, of that ISA and those that it extends.
+// of every ISA with one and with all threads, unless the best ISA knows something better; with
+// INFERNO_FORCE_ISA, of that ISA and those that it extends.
 //
 // Errors: those of chosen_isa() and wants_fresh_ceilings(); kResource when memory or threads are refused.
 Result<Ceilings> measure_cpu_ceilings(const CeilingsOptions& options = {});
