@@ -7,6 +7,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "ops/format_oracle.h"
@@ -148,7 +149,8 @@ TEST_P(MatmulTest, ManyRowsAreAsOneByOne) {
     if (dtype == DType::kBF16 || dtype == DType::kF16) numbers.push_back(300);  // more than stay in a cache
     if (dtype == DType::kQ8_0) numbers.push_back(101);  // more than are multiplied with weights as they lie
     for (const int64_t n : numbers) {
-      const MatmulCase c(dtype, n, 83, k, n == 49);
+      // Up to more panels than share what is prepared of the rows.
+      const MatmulCase c(dtype, n, n == 40 ? 283 : 83, k, n == 49);
       SCOPED_TRACE(c.describe());
       const std::vector<float> all = c.run(ops());
       for (const int64_t row : {int64_t{0}, int64_t{15}, n - 9, n - 1}) {
@@ -275,8 +277,9 @@ void fill_numbers(DType dtype, std::vector<uint8_t>& w, uint8_t byte) {
 // whichever kernel takes so many rows.
 TEST_P(MatmulTest, TheLargestNumbersFit) {
   for (const DType dtype : weight_types()) {
-    for (const int64_t n : {1, 7, 100}) {
-      MatmulCase c(dtype, n, 19, 256, false);
+    for (const auto& [n, m] :
+         std::initializer_list<std::pair<int64_t, int64_t>>{{1, 19}, {7, 19}, {100, 19}, {100, 67}}) {
+      MatmulCase c(dtype, n, m, 256, false);
       for (const uint8_t byte : std::initializer_list<uint8_t>{0x00, 0x77, 0x80, 0xff}) {
         fill_numbers(dtype, c.w, byte);
         for (const float x : {1.0f, -1.0f}) {

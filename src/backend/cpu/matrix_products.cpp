@@ -12,6 +12,7 @@ namespace reference = kernels::reference;
 constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Turns for each thread in a product of many rows: enough for one that comes late to be caught up with …
 constexpr int64_t kTurnsPerThread = 8;
+constexpr int64_t kFewestTurnsPerThread = 4;  // where a kernel wants longer ones
 // … and of a multiple of so many units, but for one turn of a thread in each product and the last ones of a
 // loop: as many panels as any ISA multiplies at once (AMX four).
 constexpr int64_t kUnitsAtOnce = 2;
@@ -93,7 +94,10 @@ int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
     if (n_threads_ == 1 && n_runs_[i] == 1) return std::max<int64_t>(1, n);
     const int64_t most = n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]);
     if (n_runs_[i] > 1) return std::max<int64_t>(1, most);
-    return most < kUnitsAtOnce ? kUnitsAtOnce : most / kUnitsAtOnce * kUnitsAtOnce;
+    const int64_t wanted = matrix_of(w).kernel.turn_panels / unit_panels_[i];
+    const int64_t longer =
+        std::max(most, std::min(wanted, n_units_[i] / (n_threads_ * kFewestTurnsPerThread)));
+    return longer < kUnitsAtOnce ? kUnitsAtOnce : longer / kUnitsAtOnce * kUnitsAtOnce;
   }
   const int64_t bytes = panels_at(w, {0, n_runs_[i] * unit_panels_[i]}).bytes;
   if (bytes == 0) return 1;

@@ -136,6 +136,9 @@ struct PanelMatmul {
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
   // Up to so many rows of activations it takes two runs of panels: PanelMatmulParams::run_step. 0: never.
   int64_t two_run_rows = 0;
+  // Where there are more rows than that and the weights have as many, so many panels at once: they share what
+  // is prepared of the activations.
+  int64_t turn_panels = 0;
 };
 
 // How an ISA multiplies with weights of one type that lie in fewer bytes than in the file, without loss.

@@ -127,7 +127,7 @@ struct TileProduct {
       const int64_t left = p.panel_end - panel;
       const int64_t n_panels = left < kUnpackedPanels ? left : kUnpackedPanels;
       for (int64_t i = 0; i < n_panels; ++i)
-        Whole::template unpack<Format>(panel_at<Format>(p, panel + i), nb, scratch.panels + i * whole);
+        Whole::template unpack<Format>(panel_at<Format>(p, panel + i), nb, 0, nb, scratch.panels + i * whole);
       written_for_tiles(scratch.panels);
       auto fetcher = fetcher_of<Fetcher, Format>(p, panel + n_panels, n_panels,
                                                  n_chunks * (p.n / kRows) * n_panels, nb / n_chunks);
@@ -256,7 +256,7 @@ struct TileProduct {
       if constexpr (kIsBytes) {
         multiply_panel<Format>(p, at, panel, x, fetcher.next_tile());
       } else {
-        Whole::template unpack<Format>(at, nb, scratch.panels);
+        Whole::template unpack<Format>(at, nb, 0, nb, scratch.panels);
         written_for_tiles(scratch.panels);
         multiply_panel<Whole>(p, scratch.panels, panel, x, fetcher.next_tile());
       }

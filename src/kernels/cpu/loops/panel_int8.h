@@ -108,21 +108,54 @@ constexpr int vectors_in_words() {
   }
 }
 
-// The integer part: sums of the products of one group of block b, from what takes back the offset (x_sum) on.
+// kRows rows of activations where quantize_rows put them, from row r on.
+template <class V, class Format, int kRows>
+struct RowsInPlace {
+  static constexpr int kGroups = kBlock / Format::kGroup;
+  const int8_t* q[kRows];
+  const float* scales[kRows];
+  const int32_t* sums[kRows];
+  const float* totals[kRows];
+
+  [[gnu::always_inline]] RowsInPlace(const PanelMatmulParams& p, int64_t r) {
+    const int64_t nb = p.k / kBlock;
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) {
+      q[t] = p.quantized.q + (r + t) * p.k;
+      scales[t] = p.quantized.scale + (r + t) * nb;
+      sums[t] = kGroups == 1 ? p.quantized.sum + (r + t) * nb : p.quantized.half + (r + t) * nb * 2;
+      totals[t] = (kGroups == 1 ? p.quantized.total : p.quantized.half_total) + (r + t) * nb * kGroups;
+    }
+  }
+  // Four elements again and again: of row t, block b, those that meet vector v of its weights.
+  typename V::I quad(int t, int64_t b, int v) const {
+    return V::repeat4(q[t] + b * kBlock + v * 4);
+  }
+  typename V::F scale(int t, int64_t b) const {
+    return V::set(scales[t][b]);
+  }
+  // What takes back the format's offset from the sum of a group.
+  typename V::I start(int t, int64_t b, int group) const {
+    return start_of_sum<V, Format::kOffset>(sums[t][b * kGroups + group]);
+  }
+  typename V::F total(int t, int64_t b, int group) const {
+    return V::set(totals[t][b * kGroups + group]);
+  }
+};
+
+// The integer part: sums of the products of one group of block b, from what takes back the offset on.
 template <class V, class Format, int kPanels, int kRows, class Place>
 [[gnu::always_inline]] inline void multiply_group(
-    const Place (&blocks)[kPanels], int64_t b, int group, const int8_t* const (&q)[kRows],
-    const int32_t* const (&x_sum)[kRows],
+    const Place (&blocks)[kPanels], int64_t b, int group, const RowsInPlace<V, Format, kRows>& x,
     typename Products<V>::Sum (&sums)[kPanels][RowSums<V, kRows>::kSums]) {
   using I = typename V::I;
   using Rows = RowSums<V, kRows>;
   constexpr int kVectors = Products<V>::kVectors;
-  constexpr int kGroups = kBlock / Format::kGroup;
   constexpr int kSteps = Format::kGroup / 4 / kVectors;
 #pragma GCC unroll 8
   for (int s = 0; s < Rows::kSums; ++s) {
-    const I first = start_of_sum<V, Format::kOffset>(x_sum[Rows::first(s)][b * kGroups + group]);
-    const I last = start_of_sum<V, Format::kOffset>(x_sum[Rows::last(s)][b * kGroups + group]);
+    const I first = x.start(Rows::first(s), b, group);
+    const I last = x.start(Rows::last(s), b, group);
 #pragma GCC unroll 4
     for (int i = 0; i < kPanels; ++i) sums[i][s] = Products<V>::start(first, last);
   }
@@ -137,22 +170,20 @@ template <class V, class Format, int kPanels, int kRows, class Place>
     const int64_t at = b * kBlock + step * kVectors * 4;
 #pragma GCC unroll 8
     for (int s = 0; s < Rows::kSums; ++s) {
-      const auto x = Products<V>::load(q[Rows::first(s)] + at, q[Rows::last(s)] + at);
+      const auto quads = Products<V>::load(x.q[Rows::first(s)] + at, x.q[Rows::last(s)] + at);
 #pragma GCC unroll 4
-      for (int i = 0; i < kPanels; ++i) Products<V>::add(sums[i][s], w[i], x);
+      for (int i = 0; i < kPanels; ++i) Products<V>::add(sums[i][s], w[i], quads);
     }
   }
 }
 
 // The same where sums of pairs fit into 16 bits. What takes back the offset comes last, so that no register
 // waits for it.
-template <class V, class Format, int kPanels, int kRows, class Place>
+template <class V, class Format, int kPanels, int kRows, class Place, class Rows>
 [[gnu::always_inline]] inline void multiply_group_in_words(const Place (&blocks)[kPanels], int64_t b,
-                                                           int group, const int8_t* const (&q)[kRows],
-                                                           const int32_t* const (&x_sum)[kRows],
+                                                           int group, const Rows& x,
                                                            typename V::I (&sums)[kPanels][kRows]) {
   using I = typename V::I;
-  constexpr int kGroups = kBlock / Format::kGroup;
   constexpr int kVectors = Format::kGroup / 4;
   constexpr int kInWords = vectors_in_words<V, Format>();
   I words[kPanels][kRows];
@@ -163,10 +194,10 @@ template <class V, class Format, int kPanels, int kRows, class Place>
     for (int i = 0; i < kPanels; ++i) w[i] = Format::bytes(blocks[i], group * kVectors + v);
 #pragma GCC unroll 8
     for (int t = 0; t < kRows; ++t) {
-      const I x = V::repeat4(q[t] + b * kBlock + (group * kVectors + v) * 4);
+      const I quad = x.quad(t, b, group * kVectors + v);
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) {
-        const I pairs = V::multiply_pairs(w[i], x);
+        const I pairs = V::multiply_pairs(w[i], quad);
         words[i][t] = v % kInWords == 0 ? pairs : V::add_i16(words[i][t], pairs);
         if (v % kInWords != kInWords - 1 && v != kVectors - 1) continue;
         sums[i][t] = V::add_pairs(v < kInWords ? V::zero_i32() : sums[i][t], words[i][t]);
@@ -176,7 +207,7 @@ template <class V, class Format, int kPanels, int kRows, class Place>
   if constexpr (Format::kOffset > 0) {
 #pragma GCC unroll 8
     for (int t = 0; t < kRows; ++t) {
-      const I start = start_of_sum<V, Format::kOffset>(x_sum[t][b * kGroups + group]);
+      const I start = x.start(t, b, group);
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i) sums[i][t] = V::add_i32(sums[i][t], start);
     }
@@ -184,10 +215,9 @@ template <class V, class Format, int kPanels, int kRows, class Place>
 }
 
 // The same of UnpackedMagnitudes (quantized_product.h).
-template <class V, class Format, int kPanels, int kRows, class Place>
+template <class V, class Format, int kPanels, int kRows, class Place, class Rows>
 [[gnu::always_inline]] inline void multiply_magnitudes(const Place (&blocks)[kPanels], int64_t b,
-                                                       const int8_t* const (&q)[kRows],
-                                                       typename V::I (&sums)[kPanels][kRows]) {
+                                                       const Rows& x, typename V::I (&sums)[kPanels][kRows]) {
   using I = typename V::I;
 #pragma GCC unroll 4
   for (int i = 0; i < kPanels; ++i) {
@@ -205,36 +235,21 @@ template <class V, class Format, int kPanels, int kRows, class Place>
     }
 #pragma GCC unroll 8
     for (int t = 0; t < kRows; ++t) {
-      const I x = V::repeat4(q[t] + b * kBlock + v * 4);
+      const I quad = x.quad(t, b, v);
 #pragma GCC unroll 4
       for (int i = 0; i < kPanels; ++i)
-        sums[i][t] = V::add_pairs(sums[i][t], V::multiply_pairs(w[i], V::xor_i32(x, sign[i])));
+        sums[i][t] = V::add_pairs(sums[i][t], V::multiply_pairs(w[i], V::xor_i32(quad, sign[i])));
     }
   }
 }
 
-// kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
-template <class V, class Format, int kPanels, int kRows, class Place, class AnyFetch>
-void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], int64_t panel, int64_t r,
-                   AnyFetch fetch) {
+// Adds to y the products of kRows rows of activations and as many blocks from the panels' first one on: their
+// nb may be all or not.
+template <class V, class Format, int kPanels, int kRows, class Place, class Rows, class AnyFetch>
+[[gnu::always_inline]] inline void add_products(const Place (&panels)[kPanels], int64_t nb, const Rows& x,
+                                                AnyFetch& fetch, typename V::F (&y)[kPanels][kRows]) {
   using F = typename V::F;
   constexpr int kGroups = kBlock / Format::kGroup;
-  const int64_t nb = p.k / kBlock;
-  const int8_t* q[kRows];
-  const float* x_scale[kRows];
-  const int32_t* x_sum[kRows];
-  const float* x_total[kRows];
-  F y[kPanels][kRows];
-#pragma GCC unroll 8
-  for (int t = 0; t < kRows; ++t) {
-    q[t] = p.quantized.q + (r + t) * p.k;
-    x_scale[t] = p.quantized.scale + (r + t) * nb;
-    x_sum[t] = kGroups == 1 ? p.quantized.sum + (r + t) * nb : p.quantized.half + (r + t) * nb * 2;
-    x_total[t] = (kGroups == 1 ? p.quantized.total : p.quantized.half_total) + (r + t) * nb * kGroups;
-#pragma GCC unroll 4
-    for (int i = 0; i < kPanels; ++i) y[i][t] = V::zero();
-  }
-  hint_outputs<V, kPanels, kRows>(p, panel, r);
   for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
     typename Format::Scales scales[kPanels];
 #pragma GCC unroll 4
@@ -250,31 +265,45 @@ void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], i
         typename Products<V>::Sum sums[kPanels][RowSums<V, kRows>::kSums];
         static_assert(!sums_in_words<V>() || (Products<V>::kRows == 1 && Products<V>::kVectors == 1));
         if constexpr (requires { Format::signs(blocks[0], 0); }) {
-          multiply_magnitudes<V, Format>(blocks, b, q, sums);
+          multiply_magnitudes<V, Format>(blocks, b, x, sums);
         } else if constexpr (vectors_in_words<V, Format>() > 0) {
-          multiply_group_in_words<V, Format>(blocks, b, group, q, x_sum, sums);
+          multiply_group_in_words<V, Format>(blocks, b, group, x, sums);
         } else {
-          multiply_group<V, Format>(blocks, b, group, q, x_sum, sums);
+          multiply_group<V, Format>(blocks, b, group, x, sums);
         }
 #pragma GCC unroll 4
         for (int i = 0; i < kPanels; ++i) {
           const F w_scale = scales[i].scale(j, group);
 #pragma GCC unroll 8
           for (int t = 0; t < kRows; ++t) {
-            const F scale = V::mul(w_scale, V::set(x_scale[t][b]));
+            const F scale = V::mul(w_scale, x.scale(t, b));
             const auto sum = Products<V>::total(sums[i][t / Products<V>::kRows], t % Products<V>::kRows);
             y[i][t] = V::fma(V::to_float(sum), scale, y[i][t]);
           }
           if constexpr (Format::kHasMin) {
             const F w_min = scales[i].min(j, group);
 #pragma GCC unroll 8
-            for (int t = 0; t < kRows; ++t)
-              y[i][t] = V::fma(w_min, V::set(x_total[t][b * kGroups + group]), y[i][t]);
+            for (int t = 0; t < kRows; ++t) y[i][t] = V::fma(w_min, x.total(t, b, group), y[i][t]);
           }
         }
       }
     }
   }
+}
+
+// kPanels panels, from number `panel` on, times kRows rows of activations, from row r on.
+template <class V, class Format, int kPanels, int kRows, class Place, class AnyFetch>
+void multiply_tile(const PanelMatmulParams& p, const Place (&panels)[kPanels], int64_t panel, int64_t r,
+                   AnyFetch fetch) {
+  const RowsInPlace<V, Format, kRows> x(p, r);
+  typename V::F y[kPanels][kRows];
+#pragma GCC unroll 4
+  for (int i = 0; i < kPanels; ++i) {
+#pragma GCC unroll 8
+    for (int t = 0; t < kRows; ++t) y[i][t] = V::zero();
+  }
+  hint_outputs<V, kPanels, kRows>(p, panel, r);
+  add_products<V, Format>(panels, p.k / kBlock, x, fetch, y);
   store_outputs<V>(p, y, panel, r);
 }
 

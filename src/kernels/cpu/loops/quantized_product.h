@@ -8,9 +8,23 @@
 #include "kernels/cpu/loops/panel.h"
 #include "kernels/cpu/loops/panel_int8.h"
 #include "kernels/cpu/loops/products.h"
+#include "kernels/cpu/loops/spread_product.h"
 
 namespace inferno::kernels {
 namespace {
+
+// Calls fn(b, block, scales, j) for n blocks of a panel that has nb, from number `begin` on: b counts from 0,
+// the scales are those of the unit whose block j it is.
+template <class Format, class Place, class Fn>
+[[gnu::always_inline]] inline void for_blocks(Place from, int64_t nb, int64_t begin, int64_t n,
+                                              const Fn& fn) {
+  for (int64_t unit = 0; unit < n; unit += Format::kUnitBlocks) {
+    typename Format::Scales scales;
+    scales.load(from, nb, begin + unit);
+    for (int64_t j = 0; j < Format::kUnitBlocks; ++j)
+      fn(unit + j, Format::block(from, begin + unit + j), scales, j);
+  }
+}
 
 // What a panel of any format is unpacked to for many rows of activations: the vectors of its blocks, then
 // float32 scales and, where there are, minimums: (nb, groups, rows).
@@ -42,27 +56,22 @@ struct Unpacked {
     typename V::F min(int64_t, int i) const { return V::load(scales + to_min + i * V::kLanes); }
   };
 
+  // n blocks, from number `begin` on, of a panel that has nb.
   template <class Format, class Place>
-  static void unpack(Place from, int64_t nb, uint8_t* panel) {
-    auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
-    auto* mins = scales + nb * kGroups * V::kLanes;
-    for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
-      typename Format::Scales of_unit;
-      of_unit.load(from, nb, unit);
-      for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
-        const int64_t b = unit + j;
-        const auto block = Format::block(from, b);
+  static void unpack(Place from, int64_t nb, int64_t begin, int64_t n, uint8_t* panel) {
+    auto* all_scales = reinterpret_cast<float*>(panel + n * kBlockBytes);
+    auto* all_mins = all_scales + n * kGroups * V::kLanes;
+    for_blocks<Format>(from, nb, begin, n, [&](int64_t b, auto block, const auto& scales, int64_t j) {
 #pragma GCC unroll 8
-        for (int g = 0; g < kBlockVectors; ++g) {
-          const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(block, g));
-          V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
-        }
-        for (int i = 0; i < kGroups; ++i) {
-          V::store(scales + (b * kGroups + i) * V::kLanes, of_unit.scale(j, i));
-          if constexpr (kMin) V::store(mins + (b * kGroups + i) * V::kLanes, of_unit.min(j, i));
-        }
+      for (int g = 0; g < kBlockVectors; ++g) {
+        const typename V::I q = move_bytes<V, kOffset - Format::kOffset>(Format::bytes(block, g));
+        V::store_bytes(panel + b * kBlockBytes + g * 4 * V::kLanes, q);
       }
-    }
+      for (int i = 0; i < kGroups; ++i) {
+        V::store(all_scales + (b * kGroups + i) * V::kLanes, scales.scale(j, i));
+        if constexpr (kMin) V::store(all_mins + (b * kGroups + i) * V::kLanes, scales.min(j, i));
+      }
+    });
   }
 };
 
@@ -97,29 +106,23 @@ struct UnpackedMagnitudes {
   };
 
   template <class Format, class Place>
-  static void unpack(Place from, int64_t nb, uint8_t* panel) {
-    auto* scales = reinterpret_cast<float*>(panel + nb * kBlockBytes);
-    for (int64_t unit = 0; unit < nb; unit += Format::kUnitBlocks) {
-      typename Format::Scales of_unit;
-      of_unit.load(from, nb, unit);
-      for (int64_t j = 0; j < Format::kUnitBlocks; ++j) {
-        const int64_t b = unit + j;
-        const auto block = Format::block(from, b);
-        uint8_t* to = panel + b * kBlockBytes;
-        I below_zero = V::zero_i32();
+  static void unpack(Place from, int64_t nb, int64_t begin, int64_t n, uint8_t* panel) {
+    auto* all_scales = reinterpret_cast<float*>(panel + n * kBlockBytes);
+    for_blocks<Format>(from, nb, begin, n, [&](int64_t b, auto block, const auto& scales, int64_t j) {
+      uint8_t* to = panel + b * kBlockBytes;
+      I below_zero = V::zero_i32();
 #pragma GCC unroll 8
-        for (int v = 0; v < kBlockVectors; ++v, to += 2 * kVector) {
-          const I w = Format::bytes(block, v);
-          const I magnitude = V::abs_bytes(w);
-          const I sign = V::signs_of_bytes(w);
-          V::store_bytes(to, magnitude);
-          V::store_bytes(to + kVector, sign);
-          below_zero = V::add_i16(below_zero, V::multiply_pairs(magnitude, sign));
-        }
-        V::store_bytes(to, V::sub_i32(V::zero_i32(), V::add_pairs(V::zero_i32(), below_zero)));
-        V::store(scales + b * V::kLanes, of_unit.scale(j, 0));
+      for (int v = 0; v < kBlockVectors; ++v, to += 2 * kVector) {
+        const I w = Format::bytes(block, v);
+        const I magnitude = V::abs_bytes(w);
+        const I sign = V::signs_of_bytes(w);
+        V::store_bytes(to, magnitude);
+        V::store_bytes(to + kVector, sign);
+        below_zero = V::add_i16(below_zero, V::multiply_pairs(magnitude, sign));
       }
-    }
+      V::store_bytes(to, V::sub_i32(V::zero_i32(), V::add_pairs(V::zero_i32(), below_zero)));
+      V::store(all_scales + b * V::kLanes, scales.scale(j, 0));
+    });
   }
 };
 
@@ -237,15 +240,28 @@ template <class V, class Format>
 struct QuantizedProduct {
   using Whole = decltype(unpacked<V, Format>());
   using InPlace = InPlaceProduct<V, Format>;
-  // PanelMatmul::two_run_rows.
+  using Spread = SpreadProduct<V, Format, Whole>;
+  static constexpr bool kIsSpread = sums_in_words<V>();
+  // PanelMatmul::two_run_rows and turn_panels.
   static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kMostRows : kStreamedRows;
+  static constexpr int64_t kTurnPanels = kIsSpread ? Spread::kTurnPanels : 0;
 
-  static int64_t scratch_bytes(int64_t k) { return V::kTilePanels * Whole::panel_bytes(k); }
+  static int64_t scratch_bytes(int64_t k) {
+    const int64_t whole = V::kTilePanels * Whole::panel_bytes(k);
+    if constexpr (kIsSpread) {
+      return whole < Spread::scratch_bytes() ? Spread::scratch_bytes() : whole;
+    } else {
+      return whole;
+    }
+  }
 
   static void multiply(const PanelMatmulParams& p) {
     if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
     if constexpr (InPlace::kMostRows > kStreamedRows) {
       if (p.n <= InPlace::kMostRows) return InPlace::multiply(p);
+    }
+    if constexpr (kIsSpread) {
+      if (Spread::takes(p)) return Spread::multiply(p);
     }
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)
@@ -258,7 +274,8 @@ struct QuantizedProduct {
   static void multiply_some(const PanelMatmulParams& p, int64_t panel) {
     const int64_t whole = Whole::panel_bytes(p.k);
     for (int i = 0; i < kPanels; ++i)
-      Whole::template unpack<Format>(panel_at<Format>(p, panel + i), p.k / kBlock, p.scratch + i * whole);
+      Whole::template unpack<Format>(panel_at<Format>(p, panel + i), p.k / kBlock, 0, p.k / kBlock,
+                                     p.scratch + i * whole);
     multiply_panels<V, Whole, kPanels, Format>(p, panel, p.scratch, whole);
   }
 };
