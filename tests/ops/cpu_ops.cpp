@@ -176,9 +176,24 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   params.next_bytes = n_panels * panel_bytes;
   backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits when fetching ahead";
-  if (p.n > kernel.two_run_rows) return;
-  // In two runs, from the first panel or the second one on: the first run is longer than the other or not.
   params.next = nullptr;
+  if (p.n > kernel.two_run_rows) {
+    // A turn in the middle writes to its own outputs alone.
+    if (n_panels < 3) return;
+    std::fill_n(p.y, p.n * p.m, -1.0f);
+    params.panel_begin = 1;
+    params.panel_end = n_panels - 1;
+    backend::multiply_rows(kernel, params);
+    std::vector<float> expected = y;
+    for (size_t i = 0; i < y.size(); ++i) {
+      const int64_t panel = static_cast<int64_t>(i) % p.m / kernel.rows;
+      if (panel == 0 || panel == n_panels - 1) expected[i] = -1.0f;
+    }
+    EXPECT_TRUE(same_bits(expected, std::vector<float>(p.y, p.y + p.n * p.m))) << "a turn of many rows";
+    std::copy(y.begin(), y.end(), p.y);
+    return;
+  }
+  // In two runs, from the first panel or the second one on: the first run is longer than the other or not.
   for (params.panel_begin = 0; params.panel_begin < std::min<int64_t>(2, n_panels); ++params.panel_begin) {
     std::fill_n(p.y, p.n * p.m, -1.0f);
     params.runs_ask_ahead = params.panel_begin == 0;

@@ -14,7 +14,7 @@ constexpr uint64_t kUncachedBytes = 256 * 1024;
 constexpr int64_t kTurnsPerThread = 8;
 constexpr int64_t kFewestTurnsPerThread = 4;  // where a kernel wants longer ones
 // … and of a multiple of so many units, but for one turn of a thread in each product and the last ones of a
-// loop: as many panels as any ISA multiplies at once (AMX four).
+// loop: as many panels as any ISA multiplies at once (AMX four) or shares rows among (AVX2 at least eight).
 constexpr int64_t kUnitsAtOnce = 2;
 // A unit's rows of weights there: two panels of AVX-512, whole tiles of any narrower ISA.
 constexpr int64_t kTiledUnitRows = 32;
@@ -55,6 +55,7 @@ int64_t runs_of(const kernels::PanelMatmul& kernel, int64_t n_rows) {
 MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, int64_t n_threads,
                              Reading reading)
     : products_(products),
+      n_rows_(n_rows),
       n_threads_(n_threads),
       few_rows_(n_rows <= kernels::kStreamedRows),
       fetches_next_(reading == Reading::kNextTurn),
@@ -74,10 +75,12 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
     const int64_t n_of_thread = (n_units_[i] + n_threads - 1) / n_threads;
     const int64_t n = (n_of_thread + n_runs_[i] - 1) / n_runs_[i];
     const int64_t most = most_units(i, n);
-    // What AMX prepares of the activations serves all panels of a turn, and tiles of floats have up to four.
+    // What is prepared of the activations, by AMX or where panels share it, serves all panels of a turn, and
+    // tiles of floats have up to four.
     const kernels::PanelMatmul& kernel = matrix_of(w).kernel;
     const bool is_float = kernel.x_form == kernels::XForm::kFloat || kernel.x_form == kernels::XForm::kBf16;
-    const bool wants_many = kernel.multiply_tiles != nullptr || (kernel.rows != 0 && is_float);
+    const bool wants_many =
+        kernel.multiply_tiles != nullptr || shares_rows(w) || (kernel.rows != 0 && is_float);
     const int64_t fewest = is_tiled && wants_many ? kUnitsAtOnce : 1;
     const int64_t least =
         fetches_next_ ? std::min(fewest, most) : (most + kLastTurnsInLong - 1) / kLastTurnsInLong;
@@ -88,13 +91,18 @@ MatrixProducts::Turns::Turns(std::span<const Product> products, int64_t n_rows, 
   }
 }
 
+bool MatrixProducts::Turns::shares_rows(const Weight& w) const {
+  const kernels::PanelMatmul& kernel = matrix_of(w).kernel;
+  return kernel.turn_panels != 0 && n_rows_ >= kernel.shared_rows;
+}
+
 int64_t MatrixProducts::Turns::most_units(size_t i, int64_t n) const {
   const Weight& w = *products_[i].w;
   if (!few_rows_) {
     if (n_threads_ == 1 && n_runs_[i] == 1) return std::max<int64_t>(1, n);
     const int64_t most = n_units_[i] / (n_threads_ * kTurnsPerThread * n_runs_[i]);
     if (n_runs_[i] > 1) return std::max<int64_t>(1, most);
-    const int64_t wanted = matrix_of(w).kernel.turn_panels / unit_panels_[i];
+    const int64_t wanted = shares_rows(w) ? matrix_of(w).kernel.turn_panels / unit_panels_[i] : 0;
     const int64_t longer =
         std::max(most, std::min(wanted, n_units_[i] / (n_threads_ * kFewestTurnsPerThread)));
     return longer < kUnitsAtOnce ? kUnitsAtOnce : longer / kUnitsAtOnce * kUnitsAtOnce;
@@ -130,7 +138,8 @@ MatrixProducts::Fetched MatrixProducts::Turns::after(int64_t turn) const {
     const Place next = place_of(turn);
     if (next.panels.is_empty()) continue;
     Fetched panels = panels_at(*products_[next.product].w, next.panels);
-    if (!few_rows_) panels.bytes = std::min(panels.bytes, kernels::kFetchedBytes);
+    if (!few_rows_ && !shares_rows(*products_[next.product].w))
+      panels.bytes = std::min(panels.bytes, kernels::kFetchedBytes);
     return panels;
   }
   return {};

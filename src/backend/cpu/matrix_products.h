@@ -135,8 +135,11 @@ class MatrixProducts {
    private:
     // Of a run of a turn of product i, of which a thread has up to n.
     int64_t most_units(size_t i, int64_t n) const;
+    // PanelMatmul::turn_panels.
+    bool shares_rows(const Weight& w) const;
 
     std::span<const Product> products_;
+    int64_t n_rows_;  // of activations
     int64_t n_threads_;
     int64_t long_turn_bytes_ = 0;
     bool few_rows_;

@@ -92,15 +92,16 @@ struct PanelMatmulParams {
   const uint16_t* bf16;     // as Bf16Params has it: by those that take kBf16
   const uint16_t* split;    // as SplitParams has it: by those that take kBf16Parts
   F16Rows f16;              // by those that take kF16Parts
-  float* y;                 // (n, m)
+  float* y;                 // (n, m); what lies there meanwhile may be parts of sums
   int64_t n, m, k;
   int64_t panel_begin, panel_end;
   uint8_t* scratch;  // scratch_bytes(k) bytes of this thread alone; 64-byte aligned
   // Panels that this thread is likely to multiply next, or nullptr: they are fetched meanwhile
   // (loops/fetcher.h). With up to kStreamedRows rows of activations so many bytes of them, a kFetchedBytes or
   // so, and what is in the panels asked for themselves is taken to be fetched already; with more rows the
-  // next panels asked for and then the first of these. Of weights in two planes where one of the same matrix
-  // has its upper part, and bytes of that.
+  // next panels asked for and then the first of these; all of them where they share what is prepared of the
+  // rows (PanelMatmul::turn_panels). Of weights in two planes where one of the same matrix has its upper
+  // part, and bytes of that.
   const uint8_t* next = nullptr;
   int64_t next_bytes = 0;
   // Or two runs of panels side by side, each a stream through memory that is asked for a little ahead
@@ -136,9 +137,9 @@ struct PanelMatmul {
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
   // Up to so many rows of activations it takes two runs of panels: PanelMatmulParams::run_step. 0: never.
   int64_t two_run_rows = 0;
-  // Where there are more rows than that and the weights have as many, so many panels at once: they share what
-  // is prepared of the activations.
-  int64_t turn_panels = 0;
+  // From shared_rows rows of activations on it prepares them for all panels of a call, which pays from
+  // turn_panels / 2 on; turn_panels, if there are enough for every thread, are better. 0: it does not.
+  int64_t shared_rows = 0, turn_panels = 0;
 };
 
 // How an ISA multiplies with weights of one type that lie in fewer bytes than in the file, without loss.

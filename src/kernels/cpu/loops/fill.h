@@ -46,7 +46,8 @@ PanelMatmul packed_panels() {
           Product::multiply,
           nullptr,
           Product::kTwoRunRows,
-          Product::kTurnPanels};
+          Product::shared_rows(),
+          Product::turn_panels()};
 }
 
 // Only where putting the planes together costs little beside the products: AVX2 took 1.24 of its time with
@@ -110,8 +111,9 @@ void fill_simple_quants(CpuKernels* table) {
   };
   using Q8_0 = PanelQ8_0<V>;
   using Product = QuantizedProduct<V, Q8_0>;
-  set(DType::kQ8_0, {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Product::scratch_bytes, Q8_0::pack,
-                     Product::multiply, nullptr, Product::kTwoRunRows, Product::kTurnPanels});
+  set(DType::kQ8_0,
+      {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Product::scratch_bytes, Q8_0::pack, Product::multiply,
+       nullptr, Product::kTwoRunRows, Product::shared_rows(), Product::turn_panels()});
   table->planes[static_cast<int>(DType::kQ8_0)] = panels_in_planes<V, WholeQ8_0<V>>();
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());

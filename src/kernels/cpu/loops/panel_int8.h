@@ -1,6 +1,6 @@
 // Tiles of products of quantized weights in panels and activations in 8 bits, over an ISA's vector V and its
-// Products, or where it adds up products in 16 bits (sums_in_words()) over V alone; quantized_product.h makes
-// whole products of them. A panel has as many rows as V has lanes.
+// Products, or where it adds up products in 16 bits (sums_in_words()) over V alone; quantized_product.h and
+// spread_product.h make whole products of them. A panel has as many rows as V has lanes.
 //
 // A Format is how a weight type lies in a panel:
 //   kGroup                       elements of a row that share a scale: 32 or 16
@@ -243,8 +243,8 @@ template <class V, class Format, int kPanels, int kRows, class Place, class Rows
   }
 }
 
-// Adds to y the products of kRows rows of activations and as many blocks from the panels' first one on: their
-// nb may be all or not.
+// Adds to y the products of all nb blocks of the panels, which may be unpacked parts of panels, and as many
+// of kRows rows of activations.
 template <class V, class Format, int kPanels, int kRows, class Place, class Rows, class AnyFetch>
 [[gnu::always_inline]] inline void add_products(const Place (&panels)[kPanels], int64_t nb, const Rows& x,
                                                 AnyFetch& fetch, typename V::F (&y)[kPanels][kRows]) {

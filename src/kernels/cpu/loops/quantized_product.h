@@ -1,5 +1,6 @@
 // Products of quantized weights in panels and any number of rows of activations in 8 bits: as a stream, where
-// they lie, or unpacked first. What multiplies a tile is in panel_int8.h.
+// they lie, or unpacked first, with rows as they lie or spread (spread_product.h). What multiplies a tile is
+// in panel_int8.h.
 #pragma once
 
 #include <cstdint>
@@ -235,17 +236,30 @@ struct InPlaceProduct {
 };
 
 // Weights are unpacked on the way into a product with few rows of activations, and once for a tile of panels
-// where there are many.
+// where there are many, or for more panels, if rows are spread for them (spread_product.h).
 template <class V, class Format>
 struct QuantizedProduct {
   using Whole = decltype(unpacked<V, Format>());
   using InPlace = InPlaceProduct<V, Format>;
   using Spread = SpreadProduct<V, Format, Whole>;
   static constexpr bool kIsSpread = sums_in_words<V>();
-  // PanelMatmul::two_run_rows and turn_panels.
+  // PanelMatmul::two_run_rows.
   static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kMostRows : kStreamedRows;
-  static constexpr int64_t kTurnPanels = kIsSpread ? Spread::kTurnPanels : 0;
 
+  static constexpr int64_t shared_rows() {
+    if constexpr (kIsSpread) {
+      return Spread::kFewestRows > InPlace::kMostRows ? Spread::kFewestRows : InPlace::kMostRows + 1;
+    } else {
+      return 0;
+    }
+  }
+  static constexpr int64_t turn_panels() {
+    if constexpr (kIsSpread) {
+      return Spread::kTurnPanels;
+    } else {
+      return 0;
+    }
+  }
   static int64_t scratch_bytes(int64_t k) {
     const int64_t whole = V::kTilePanels * Whole::panel_bytes(k);
     if constexpr (kIsSpread) {
@@ -261,7 +275,8 @@ struct QuantizedProduct {
       if (p.n <= InPlace::kMostRows) return InPlace::multiply(p);
     }
     if constexpr (kIsSpread) {
-      if (Spread::takes(p)) return Spread::multiply(p);
+      if (p.n >= shared_rows() && p.panel_end - p.panel_begin >= turn_panels() / 2)
+        return Spread::multiply(p);
     }
     int64_t panel = p.panel_begin;
     for (; p.panel_end - panel >= V::kTilePanels; panel += V::kTilePanels)

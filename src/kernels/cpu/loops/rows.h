@@ -17,7 +17,7 @@ inline __attribute__((always_inline)) void for_vectors(int64_t n, const Fn& fn) 
   if (i < n) fn(i, n - i);
 }
 
-// Masks cost: whole vectors do without.
+// Masks cost: whole vectors do without, on ISAs that do not see to it themselves.
 template <class V>
 inline __attribute__((always_inline)) typename V::F load_lanes(const float* p, int64_t lanes) {
   return lanes == V::kLanes ? V::load(p) : V::load(p, lanes);

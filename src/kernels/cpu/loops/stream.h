@@ -11,9 +11,9 @@ namespace {
 constexpr int64_t kBlock = 32;  // elements of a row
 
 // Blocks of every row in kBytes, of which kUnit share kScaleBytes of scales and whatever else there is. Runs
-// of as many units as fill vectors of V: the scales of all of them, then their blocks. So lines are read in
-// the order in which they lie, and the processor foresees them. As many bytes as in the file, but that a last
-// run that is not whole has room for the scales of a whole one.
+// of as many units as fill vectors of V: the scales of all of them, then their blocks. So whoever goes from
+// block to block reads lines in the order in which they lie, and the processor foresees them. As many bytes
+// as in the file, but that a last run that is not whole has room for the scales of a whole one.
 template <class V, int64_t kBytes, int64_t kUnit, int64_t kScaleBytes>
 struct StreamedPanel {
   static constexpr int64_t kUnitBlocks = kUnit;
