@@ -3,9 +3,9 @@
 # Compiles <calling folder>/cpu/<name>/*.cpp with FLAGS and those of the ISA that it EXTENDS into the library
 # inferno_kernels, and enters the ISA into the list of kernels/cpu/kernels.h. NEEDS names what a CPU must have besides
 # (base/cpu_features.h). Worse ISAs come first. Where CMAKE_SYSTEM_PROCESSOR does not match ARCH or the compiler lacks a
-# flag, the ISA is entered without a table, so that it is known by name. Instrumented loops take minutes to compile, so that
-# a build with sanitizers instruments the ISAs that this machine can run: of the others it has no table, or, where it is the
-# second compiler's (INFERNO_FUZZ), tables as they are without sanitizers.
+# flag, the ISA is entered without a table, so that it is known by name. So it is in a build with sanitizers if this machine
+# cannot run the ISA, since instrumented loops take minutes to compile; the second compiler (INFERNO_FUZZ) sees its files
+# nevertheless, but what it makes of them, quickly, is not linked.
 include(CheckCXXCompilerFlag)
 
 # Both linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every
@@ -14,8 +14,8 @@ add_library(inferno_less_sanitized INTERFACE)
 if(INFERNO_SANITIZE MATCHES "undefined")
   target_compile_options(inferno_less_sanitized INTERFACE -fno-sanitize=null,pointer-overflow,object-size)
 endif()
-add_library(inferno_unsanitized INTERFACE)
-target_compile_options(inferno_unsanitized INTERFACE -fno-sanitize=all)
+add_library(inferno_only_compiled INTERFACE)
+target_compile_options(inferno_only_compiled INTERFACE -fno-sanitize=all -O0)
 
 function(add_isa name)
   cmake_parse_arguments(ISA "" "ARCH;EXTENDS" "NEEDS;FLAGS" ${ARGN})
@@ -35,16 +35,16 @@ function(add_isa name)
     check_cxx_compiler_flag("${flags}" ${has_flags})
     set(here ${${has_flags}})
   endif()
-  set(sanitizers inferno_less_sanitized)
+  set(runs TRUE)
   if(INFERNO_SANITIZE AND EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo flags REGEX "^(flags|Features)[\t ]*:" LIMIT_COUNT 1)
     foreach(feature ${ISA_NEEDS})
       if(NOT "${flags} " MATCHES "[: ]${feature} ")
-        set(sanitizers inferno_unsanitized)
+        set(runs FALSE)
       endif()
     endforeach()
   endif()
-  if(sanitizers STREQUAL "inferno_unsanitized" AND NOT INFERNO_FUZZ)
+  if(NOT runs AND NOT INFERNO_FUZZ)
     set(here FALSE)
   endif()
   set(table "nullptr")
@@ -52,6 +52,10 @@ function(add_isa name)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/cpu/${name}/*.cpp)
     add_library(inferno_kernels_${name} OBJECT ${sources})
     target_include_directories(inferno_kernels_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+    set(sanitizers inferno_less_sanitized)
+    if(NOT runs)
+      set(sanitizers inferno_only_compiled)
+    endif()
     target_link_libraries(inferno_kernels_${name} PRIVATE inferno_options ${sanitizers})
     # Last, and so stronger than what the user of the build has set.
     target_compile_options(inferno_kernels_${name} PRIVATE ${ISA_FLAGS})
@@ -59,10 +63,14 @@ function(add_isa name)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
       target_compile_options(inferno_kernels_${name} PRIVATE -Wno-uninitialized -Wno-maybe-uninitialized)
     endif()
-    target_sources(inferno_kernels PRIVATE $<TARGET_OBJECTS:inferno_kernels_${name}>)
-    set_property(GLOBAL APPEND_STRING PROPERTY INFERNO_ISA_DECLARATIONS
-      "namespace ${name} {\nCpuKernels table(CpuKernels base);\n}\n")
-    set(table "${name}::table")
+    if(runs)
+      target_sources(inferno_kernels PRIVATE $<TARGET_OBJECTS:inferno_kernels_${name}>)
+      set_property(GLOBAL APPEND_STRING PROPERTY INFERNO_ISA_DECLARATIONS
+        "namespace ${name} {\nCpuKernels table(CpuKernels base);\n}\n")
+      set(table "${name}::table")
+    else()
+      add_dependencies(inferno_kernels inferno_kernels_${name})
+    endif()
   endif()
 
   get_property(index GLOBAL PROPERTY INFERNO_ISA_COUNT)
