@@ -83,8 +83,7 @@ class SpreadProduct {
   // Tiles have so many rows or one less, of which any number from kFewestRows on is a sum.
   static constexpr int kTileRows = V::kTileRows;
   static constexpr int64_t kFewestRows = (kTileRows - 1) * (kTileRows - 2);
-  // PanelMatmul::turn_panels: to spread a tile takes 0.85 of the time that a panel takes to be multiplied by
-  // it.
+  // PanelMatmul::turn_panels: to spread a tile is a load and a store for every step of one panel.
   static constexpr int64_t kTurnPanels = 16;
 
   static int64_t scratch_bytes() {
