@@ -26,7 +26,9 @@ std::string version_text(const std::string& program) {
   if (!chosen) return text + "\ninstruction set: " + chosen.error().message;
   std::vector<std::string_view> names;
   for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) names.push_back(isa->name);
-  return text + fmt::format("\ninstruction set: {} (here: {})", (*chosen)->name, join(names, ", "));
+  text += fmt::format("\ninstruction set: {} (here: {})", (*chosen)->name, join(names, ", "));
+  const std::string missed = backend::missed_isa(cpu_features());
+  return missed.empty() ? text : text + "\nwarning: " + missed;
 }
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include "apps/progress_bar.h"
 #include "apps/signals.h"
 #include "apps/validators.h"
+#include "backend/cpu_isa.h"
 #include "base/cache_folder.h"
 #include "base/checked_math.h"
 #include "base/cpu_topology.h"
+#include "base/environment.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -115,7 +117,15 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
   const ScreenedHeads screened = !options.head_screen   ? ScreenedHeads::kLarge
                                  : *options.head_screen ? ScreenedHeads::kAll
                                                         : ScreenedHeads::kNone;
-  return backend::create_backend(options.backend, {.threads = options.threads, .screened_heads = screened});
+  TRY_ASSIGN(auto backend, backend::create_backend(options.backend,
+                                                   {.threads = options.threads, .screened_heads = screened}));
+  const std::string name = backend->info().backend;
+  const bool has_isa = name == "parallel" || name == "simd";
+  if (has_isa && !environment::get("INFERNO_FORCE_ISA")) {
+    const std::string missed = backend::missed_isa(cpu_features());
+    if (!missed.empty()) warn(missed);
+  }
+  return backend;
 }
 
 Result<std::string> repack_cache_folder(const ModelOptions& options) {

@@ -3,10 +3,15 @@
 # Compiles <calling folder>/cpu/<name>/*.cpp with FLAGS and those of the ISA that it EXTENDS into the library
 # inferno_kernels, and enters the ISA into the list of kernels/cpu/kernels.h. NEEDS names what a CPU must have besides
 # (base/cpu_features.h). Worse ISAs come first. Where CMAKE_SYSTEM_PROCESSOR does not match ARCH or the compiler lacks a
-# flag, the ISA is entered without a table, so that it is known by name. So it is in a build with sanitizers if this machine
-# cannot run the ISA, since instrumented loops take minutes to compile; the second compiler (INFERNO_FUZZ) sees its files
-# nevertheless, but what it makes of them, quickly, is not linked.
+# flag, the ISA is entered without a table, so that it is known by name; so it is where INFERNO_ISAS leaves it out.
 include(CheckCXXCompilerFlag)
+
+set(INFERNO_ISAS all CACHE STRING "Whose kernels are built: all of the architecture's; native: those that this machine can run, \
+since they are more than half of a build; checked: native, and the others compiled, quickly, but not linked")
+set_property(CACHE INFERNO_ISAS PROPERTY STRINGS all native checked)
+if(NOT INFERNO_ISAS MATCHES "^(all|native|checked)$")
+  message(FATAL_ERROR "INFERNO_ISAS: expected all, native or checked, found ${INFERNO_ISAS}")
+endif()
 
 # Both linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every
 # address; what is read or written there ASan sees.
@@ -36,7 +41,7 @@ function(add_isa name)
     set(here ${${has_flags}})
   endif()
   set(runs TRUE)
-  if(INFERNO_SANITIZE AND EXISTS /proc/cpuinfo)
+  if(NOT INFERNO_ISAS STREQUAL "all" AND NOT CMAKE_CROSSCOMPILING AND EXISTS /proc/cpuinfo)
     file(STRINGS /proc/cpuinfo flags REGEX "^(flags|Features)[\t ]*:" LIMIT_COUNT 1)
     foreach(feature ${ISA_NEEDS})
       if(NOT "${flags} " MATCHES "[: ]${feature} ")
@@ -44,7 +49,7 @@ function(add_isa name)
       endif()
     endforeach()
   endif()
-  if(NOT runs AND NOT INFERNO_FUZZ)
+  if(NOT runs AND NOT INFERNO_ISAS STREQUAL "checked")
     set(here FALSE)
   endif()
   set(table "nullptr")

@@ -9,12 +9,19 @@
 namespace inferno::backend {
 namespace {
 
-bool is_available(const CpuIsa& isa, const CpuFeatures& features) {
-  if (isa.table == nullptr) return false;
+bool runs(const CpuIsa& isa, const CpuFeatures& features) {
   for (const char* const* need = isa.needs; *need != nullptr; ++need) {
     if (!features.has(*need)) return false;
   }
-  return isa.extends == nullptr || is_available(*isa.extends, features);
+  return isa.extends == nullptr || runs(*isa.extends, features);
+}
+
+bool is_built(const CpuIsa& isa) {
+  return isa.table != nullptr && (isa.extends == nullptr || is_built(*isa.extends));
+}
+
+bool is_available(const CpuIsa& isa, const CpuFeatures& features) {
+  return is_built(isa) && runs(isa, features);
 }
 
 const CpuIsa* find(std::string_view name) {
@@ -54,6 +61,18 @@ std::vector<const CpuIsa*> available_isas(const CpuFeatures& features) {
     if (is_available(isa, features)) isas.push_back(&isa);
   }
   return isas;
+}
+
+std::string missed_isa(const CpuFeatures& features) {
+  const CpuIsa* best = nullptr;
+  for (const CpuIsa& isa : kernels::cpu_isas()) {
+    if (runs(isa, features)) best = &isa;
+  }
+  if (is_built(*best)) return {};
+  return fmt::format(
+      "this processor has {}, for which this build has no kernels: the best here is {}; build on this "
+      "machine (./run), or with -DINFERNO_ISAS=all",
+      best->name, available_isas(features).back()->name);
 }
 
 Result<const CpuIsa*> choose_isa(const CpuFeatures& features, std::optional<std::string_view> forced) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,10 @@ using kernels::CpuKernels;
 
 // Those that were built and whose needs `features` meets, worst first; the first is always "generic".
 std::vector<const CpuIsa*> available_isas(const CpuFeatures& features);
+
+// What to tell whoever runs a build on a better machine than it was made for, on one line: an ISA that is
+// better than the last of available_isas() and that `features` has. Empty where there is none.
+std::string missed_isa(const CpuFeatures& features);
 
 // The last of available_isas(), or the one called `forced`. Errors, with the list of those here:
 // kInvalidArgument for a name that no ISA has, kUnavailable for one that the machine or the build lacks.

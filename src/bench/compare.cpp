@@ -9,10 +9,6 @@
 namespace inferno::bench {
 namespace {
 
-double seconds(Nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // Of the tokens after the first, up to token n.
 double steps_s(const Trial& trial, size_t n) {
   double s = 0;

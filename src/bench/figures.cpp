@@ -7,10 +7,6 @@
 namespace inferno::bench {
 namespace {
 
-double seconds(Nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 double sum_of_steps(const Trial& trial) {
   return std::accumulate(trial.steps.begin(), trial.steps.end(), 0.0,
                          [](double sum, Nanoseconds step) { return sum + seconds(step); });

@@ -16,6 +16,10 @@ namespace inferno::bench {
 
 using Nanoseconds = std::chrono::nanoseconds;
 
+inline double seconds(Nanoseconds duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
 // What the operations of the prompt's forward passes took; without a KV cache the first of all passes is
 // that. The parts sum to the time of all of them, which is that of the passes but for what is between
 // operations.

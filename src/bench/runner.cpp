@@ -36,10 +36,6 @@ constexpr double kCeilingsShare = 0.25;
 constexpr double kSettling_s = 10;
 constexpr double kSettlingShare = 0.05;
 
-double seconds(Nanoseconds duration) {
-  return std::chrono::duration<double>(duration).count();
-}
-
 // "0.033", "1.4", "140": what matters, and never an exponent.
 std::string short_seconds(double s) {
   return s < 10 ? fmt::format("{:.2g}", s) : fmt::format("{:.0f}", s);

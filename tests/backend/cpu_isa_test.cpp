@@ -32,7 +32,18 @@ Names names(const CpuFeatures& features) {
   return result;
 }
 
-// Those of `expected` that this build has: one with sanitizers may leave out what its machine could not run.
+// Of all ISAs, whether they are in this build or not.
+std::string_view best_of(const CpuFeatures& features) {
+  std::string_view best = "generic";
+  if (features.has("avx2")) best = "avx2";
+  if (features.has("avx512f")) best = "avx512";
+  if (features.has("avx512_bf16")) best = "avx512_bf16";
+  if (features.has("amx_int8")) best = "amx";
+  if (features.has("amx_fp16")) best = "amx_fp16";
+  return best;
+}
+
+// Those of `expected` that this build has: most leave out what their machine could not run.
 Names of_this_build(Names expected) {
   const auto is_left_out = [](std::string_view name) {
     return std::ranges::any_of(kernels::cpu_isas(),
@@ -66,6 +77,23 @@ TEST(CpuIsa, TheBestIsChosenUnlessOneIsForced) {
   for (const std::string_view forced : names(kZen5)) {
     EXPECT_EQ((*choose_isa(kZen5, forced))->name, forced);
   }
+}
+
+TEST(CpuIsa, ABuildSaysWhatItMissesOfABetterMachine) {
+  for (const CpuFeatures& features :
+       {CpuFeatures(), kAvx2, kSkylake, kZen5, kSapphireRapids, kGraniteRapids, cpu_features()}) {
+    const std::string missed = missed_isa(features);
+    Names all = names(features);
+    const bool is_here = all.back() == best_of(features);
+    EXPECT_EQ(missed.empty(), is_here) << missed;
+    if (is_here) continue;
+    EXPECT_TRUE(
+        missed.starts_with(fmt::format("this processor has {}, for which this build has no kernels: the "
+                                       "best here is {};",
+                                       best_of(features), all.back())))
+        << missed;
+  }
+  EXPECT_EQ(missed_isa(cpu_features()), "");  // the machine that it was made on
 }
 
 TEST(CpuIsa, AMisspeltNameIsToldTheNearest) {

@@ -12,8 +12,6 @@ using kernels::kAttentionChunk;
 
 // For what chunks leave. Beyond, parts stay whole: that many rows and positions are much work for a part.
 constexpr int64_t kMaxPartialBytes = int64_t{16} << 20;
-// Keys and values below that a cache may keep from one token to the next: nothing to fetch.
-constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Parts have different work, and whoever is done early takes the next one.
 constexpr int64_t kPartsPerThread = 4;
 constexpr int64_t kFewestRows = 24;

@@ -10,7 +10,7 @@ namespace {
 
 // Of rows that a thread copies and repacks at a time, or one panel's: with what becomes of them mostly less
 // than its second-level cache holds.
-constexpr int64_t kTurnBytes = int64_t{128} << 10;
+constexpr int64_t kRepackedBytes = int64_t{128} << 10;
 
 // Without its panels.
 std::shared_ptr<CpuMatrix> unpacked(const Tensor& tensor, const kernels::PanelMatmul& kernel,
@@ -39,7 +39,7 @@ Result<bool> WeightPacker::pack_panels(const WeightSource& source, const CpuMatr
   const size_t upper_bytes = matrix.upper_bytes == 0 ? panel_bytes : static_cast<size_t>(matrix.upper_bytes);
   const size_t lower_bytes = panel_bytes - upper_bytes;
   const size_t lower_plane = static_cast<size_t>(matrix.n_panels) * upper_bytes;
-  const int64_t panels_per_turn = std::max<int64_t>(1, kTurnBytes / (kernel.rows * matrix.row_bytes));
+  const int64_t panels_per_turn = std::max<int64_t>(1, kRepackedBytes / (kernel.rows * matrix.row_bytes));
   for (Room& room : rooms_) {
     room.status = {};
     room.panel.resize(lower_bytes == 0 ? 0 : panel_bytes);
@@ -89,7 +89,7 @@ Result<bool> WeightPacker::pack_panels(const WeightSource& source, const CpuMatr
   for (Room& room : rooms_) {
     if (status) status = room.status;
     // What a wide panel needs is not kept.
-    if (std::max(room.rows.size(), room.upper.size()) > static_cast<size_t>(2 * kTurnBytes)) room = {};
+    if (std::max(room.rows.size(), room.upper.size()) > static_cast<size_t>(2 * kRepackedBytes)) room = {};
   }
   TRY(status);
   return fits.load();

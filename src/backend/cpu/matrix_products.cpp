@@ -8,8 +8,6 @@ namespace {
 
 namespace reference = kernels::reference;
 
-// Weights below that a cache may keep from one token to the next: nothing to fetch.
-constexpr uint64_t kUncachedBytes = 256 * 1024;
 // Turns for each thread in a product of many rows: enough for one that comes late to be caught up with …
 constexpr int64_t kTurnsPerThread = 8;
 constexpr int64_t kFewestTurnsPerThread = 4;  // where a kernel wants longer ones

@@ -8,6 +8,10 @@
 
 namespace inferno::backend {
 
+// Weights, or keys and values, below that a cache may keep from one token to the next: how they are read is
+// no choice.
+constexpr uint64_t kUncachedBytes = 256 * 1024;
+
 class TimedChoice {
  public:
   static constexpr int kMostWays = 5;

@@ -93,8 +93,8 @@ struct CpuIsa {
   const CpuIsa* extends;     // or nullptr; what that one needs is needed, too
   const char* const* needs;  // further features, as CpuFeatures names them, up to a nullptr
   // `base` (the table of the ISA that this one extends) with what this ISA does better. nullptr where the
-  // build is for another architecture or its compiler lacks the flags. Call it only on a CPU that has what
-  // the ISA needs.
+  // build is for another architecture or was made without it (cmake/isa.cmake). Call it only on a CPU that
+  // has what the ISA needs.
   CpuKernels (*table)(CpuKernels base);
 };
 

@@ -1,0 +1,31 @@
+# join_files(target)
+#
+# With INFERNO_JOINED_FILES so many .cpp files of a folder, in alphabetical order, are one to the compiler, which then makes
+# what they share once: a whole build is shorter, a change of one file takes longer. So names are a folder's, not a file's: a
+# new file moves the others on, and a name that two of them have may meet itself later. The presets for work compile each
+# file alone.
+option(INFERNO_JOINED_FILES "Compile the files of a folder several at a time" OFF)
+set(joined_files 6)
+
+function(join_files target)
+  if(NOT INFERNO_JOINED_FILES)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "[.]cpp$")
+  foreach(source ${sources})
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(RELATIVE_PATH folder BASE_DIRECTORY ${PROJECT_SOURCE_DIR})
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    list(LENGTH in_${folder} i)
+    list(APPEND in_${folder} ${source})
+    math(EXPR group "${i} / ${joined_files}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # The first takes whatever is in a file of several for a header; the second g++ 12 gives where it has moved a string of
+  # unnamed size. Files that are compiled alone are still asked for both.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-stringop-overflow)
+  endif()
+endfunction()
