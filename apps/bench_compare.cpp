@@ -13,7 +13,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct BenchCompareOptions {
   std::string a, b;
   std::string gate = "3%";
 };
@@ -44,7 +44,7 @@ std::string verdict(const bench::Comparison& comparison, double gate) {
          "Measure A and B\nagain in turn, with more --trials.\n";
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const BenchCompareOptions& options) {
   TRY_ASSIGN(const double gate, share(options.gate));
   TRY_ASSIGN(const bench::Report a, bench::read_report(options.a));
   TRY_ASSIGN(const bench::Report b, bench::read_report(options.b));
@@ -61,7 +61,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_bench_compare(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchCompareOptions>();
   command.add_option("A", options->a, "The report to compare with").required();
   command.add_option("B", options->b, "The report that is judged").required();
   command

@@ -30,7 +30,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct BenchGenerationOptions {
   std::string model;  // empty: the demo model
   std::string suite;
   std::vector<std::string> configs;
@@ -56,7 +56,7 @@ struct Selection {
   std::vector<bench::Config> configs;
 };
 
-Result<Selection> select(const Options& options) {
+Result<Selection> select(const BenchGenerationOptions& options) {
   Selection selection;
   if (options.prompt_tokens || options.max_new_tokens || options.has_sampling) {
     if (!options.suite.empty() || !options.configs.empty()) {
@@ -91,7 +91,7 @@ Result<Selection> select(const Options& options) {
 }
 
 // A device is a kind of hardware, a backend one way to use it.
-Status choose_backend(Options& options) {
+Status choose_backend(BenchGenerationOptions& options) {
   if (options.device.empty()) return {};
   if (options.model_options.backend != "auto") {
     return make_error(ErrorCode::kInvalidArgument, "--device and --backend say the same; leave one out");
@@ -108,14 +108,14 @@ Status choose_backend(Options& options) {
 }
 
 // --dtype chooses the weights of a synthetic model that leaves them open.
-std::string with_dtype(const Options& options) {
+std::string with_dtype(const BenchGenerationOptions& options) {
   const bool open =
       model::is_synthetic(options.model) && std::count(options.model.begin(), options.model.end(), ':') == 1;
   return open && !options.dtype.empty() ? options.model + ":" + options.dtype : options.model;
 }
 
 // Of any other model it says what is expected.
-Status check_dtype(const Options& options, const gguf::File& file) {
+Status check_dtype(const BenchGenerationOptions& options, const gguf::File& file) {
   const auto spec = model::parse_synthetic(options.model);
   const std::string_view most = spec ? name(spec->dtype) : name(bench::main_weight_type(file));
   const std::string_view actual = spec ? model::type_name(*spec) : most;  // of a mix either will do
@@ -150,7 +150,7 @@ Status keep_previous(const std::string& folder, const bench::Setting& setting) {
 }
 
 // The report into its folder and the log, after it has been shown: a full disk loses no number.
-Status save(const Options& options, const bench::Report& report) {
+Status save(const BenchGenerationOptions& options, const bench::Report& report) {
   if (!options.no_save) {
     TRY(keep_previous(options.folder, report.setting));
     TRY_ASSIGN(const std::string path, bench::write_report(options.folder, report));
@@ -161,7 +161,8 @@ Status save(const Options& options, const bench::Report& report) {
 }
 
 // Whatever would make the numbers worthless is found before the model is loaded.
-Result<model::LoadedModel> load(const Options& options, const std::vector<bench::Config>& configs) {
+Result<model::LoadedModel> load(const BenchGenerationOptions& options,
+                                const std::vector<bench::Config>& configs) {
   TRY_ASSIGN(gguf::File file, open_model(options.model));
   TRY(check_dtype(options, file));
   int64_t tokens = 0;
@@ -184,12 +185,12 @@ Result<std::vector<bench::ShareBound>> read_gates(const std::vector<std::string>
 }
 
 // Nor may the work be for nothing.
-Status check_outputs(const Options& options) {
+Status check_outputs(const BenchGenerationOptions& options) {
   if (!options.no_save) TRY(check_output_folder(options.folder, "--output-dir, or --no-save"));
   return options.log.empty() ? Status() : bench::check_log(options.log);
 }
 
-Result<int> run(Options options) {
+Result<int> run(BenchGenerationOptions options) {
   TRY_ASSIGN(const Selection selection, select(options));
   TRY_ASSIGN(const std::vector<bench::ShareBound> gates, read_gates(options.gates));
   TRY(check_outputs(options));
@@ -238,7 +239,7 @@ std::vector<std::string> strings(const std::vector<std::string_view>& names) {
   return {names.begin(), names.end()};
 }
 
-void add_output_options(Command command, Options& options) {
+void add_output_options(Command command, BenchGenerationOptions& options) {
   command.add_option("--output-dir", options.folder, "Where the JSON report goes")
       .show_default()
       .value_name("FOLDER");
@@ -267,7 +268,7 @@ std::string config_keys() {
 }  // namespace
 
 Run setup_bench_generation(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchGenerationOptions>();
   command
       .add_option("--model", options->model,
                   "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")

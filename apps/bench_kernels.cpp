@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kDefaultOutput = "reports/kernels.csv";
 
-struct Options {
+struct BenchKernelsOptions {
   std::string filter = ".";
   std::string output = kDefaultOutput;
   std::optional<double> min_time;
@@ -72,7 +72,7 @@ std::string to_csv(const Json& json) {
 }
 
 // The program writes beside the output, which appears when all of it is there.
-Result<int> run(const Options& options) {
+Result<int> run(const BenchKernelsOptions& options) {
   install_signal_flag();  // Ctrl-C reaches the other program; we clear up after it
   TRY_ASSIGN(const std::string program, kernels_bench());
   if (options.output == kDefaultOutput) TRY(make_parent_folder(options.output));
@@ -104,7 +104,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_bench_kernels(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchKernelsOptions>();
   command.add_option("--filter", options->filter, "Benchmarks whose names match, such as gemv/.*/Q8_0")
       .show_default()
       .value_name("REGEX");

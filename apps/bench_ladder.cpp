@@ -19,7 +19,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct BenchLadderOptions {
   std::string model;
   std::string output;
   bool json = false;
@@ -27,7 +27,7 @@ struct Options {
   bench::LadderOptions ladder;
 };
 
-Result<int> run(Options options) {
+Result<int> run(BenchLadderOptions options) {
   TRY(check_output_file(options.output));
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   options.ladder.run.measures_ceilings = true;
@@ -69,7 +69,7 @@ Result<int> run(Options options) {
 }  // namespace
 
 Run setup_bench_ladder(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchLadderOptions>();
   command
       .add_option("--model", options->model,
                   "A .gguf file or synthetic:NAME:TYPE; without it the demo model inside runs")

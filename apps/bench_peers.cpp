@@ -23,7 +23,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct BenchPeersOptions {
   bench::PeerOptions peer;
   ModelOptions model;
 };
@@ -66,7 +66,7 @@ Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
   return bench::limits(ceilings, backend.info().threads, name(bench::main_weight_type(loaded.model->file())));
 }
 
-Result<int> run(Options options) {
+Result<int> run(BenchPeersOptions options) {
   TRY_ASSIGN(options.peer.kv_type, kv_type(options.model));
   TRY_ASSIGN(options.peer.program, bench::find_peer(options.peer.program));  // before anything takes long
   if (cpu_topology().nodes.size() > 1) options.peer.numa = options.model.numa;
@@ -103,7 +103,7 @@ Result<int> run(Options options) {
 }  // namespace
 
 Run setup_bench_peers(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchPeersOptions>();
   options->model.head_screen = false;  // the same work: llama-bench computes every logit
   command
       .add_option(

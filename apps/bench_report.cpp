@@ -15,7 +15,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct BenchReportOptions {
   std::vector<std::string> files;
   std::string output;
   std::vector<std::string> logs;
@@ -33,7 +33,7 @@ Result<std::variant<bench::Report, bench::Ladder>> read_file(const std::string& 
                     escaped(path, path.size()), escaped(path, path.size()));
 }
 
-Result<bench::Page> read_page(const Options& options) {
+Result<bench::Page> read_page(const BenchReportOptions& options) {
   bench::Page page;
   for (const std::string& path : options.files) {
     TRY_ASSIGN(auto measurements, read_file(path));
@@ -57,7 +57,7 @@ Result<bench::Page> read_page(const Options& options) {
   return page;
 }
 
-Result<std::string> markdown(const bench::Page& page, const Options& options) {
+Result<std::string> markdown(const bench::Page& page, const BenchReportOptions& options) {
   std::vector<bench::Report> previous;
   for (const std::string& path : options.previous) {
     TRY_ASSIGN(bench::Report report, bench::read_report(path));
@@ -71,7 +71,7 @@ Result<std::string> markdown(const bench::Page& page, const Options& options) {
   return text;
 }
 
-Status check_usage(const Options& options) {
+Status check_usage(const BenchReportOptions& options) {
   const bool tables = options.output.ends_with(".md");
   if (!tables && !options.output.ends_with(".html")) {
     return make_error(ErrorCode::kInvalidArgument, "-o: expected a file name in .html or .md, found {}",
@@ -89,7 +89,7 @@ Status check_usage(const Options& options) {
   return {};
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const BenchReportOptions& options) {
   TRY(check_usage(options));
   TRY(check_output_file(options.output));
   TRY_ASSIGN(const bench::Page page, read_page(options));
@@ -110,7 +110,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_bench_report(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchReportOptions>();
   command.add_option("FILES", options->files, "JSON files of `inferno bench`: reports and ladders");
   command.add_option("-o,--output", options->output, "The file to write: a page (.html) or tables (.md)")
       .required()

@@ -23,7 +23,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct BenchSpeculationOptions {
   std::string model_path;
   std::vector<std::string> texts;
   std::string tokenizer_path;  // empty: the model's own
@@ -82,7 +82,8 @@ std::string as_table(const std::vector<Row>& rows, int64_t trials) {
   return text;
 }
 
-std::string as_json(const Options& options, const model::LoadedModel& loaded, const std::vector<Row>& rows) {
+std::string as_json(const BenchSpeculationOptions& options, const model::LoadedModel& loaded,
+                    const std::vector<Row>& rows) {
   const backend::DeviceInfo info = loaded.model->backend().info();
   Json json = {{"model", loaded.model->config().name},
                {"backend", info.backend},
@@ -109,7 +110,7 @@ std::string as_json(const Options& options, const model::LoadedModel& loaded, co
   return json_text(json, 2) + "\n";
 }
 
-Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const Options& options,
+Result<std::shared_ptr<const tokenizer::Tokenizer>> choose_tokenizer(const BenchSpeculationOptions& options,
                                                                      const model::LoadedModel& loaded) {
   if (options.tokenizer_path.empty()) return loaded.tokenizer;
   TRY_ASSIGN(const gguf::File file, gguf::File::open(options.tokenizer_path));
@@ -134,7 +135,8 @@ struct Text {
 };
 
 // All of them, before any is measured.
-Result<std::vector<Text>> read_texts(const Options& options, const tokenizer::Tokenizer& tokenizer) {
+Result<std::vector<Text>> read_texts(const BenchSpeculationOptions& options,
+                                     const tokenizer::Tokenizer& tokenizer) {
   std::vector<Text> texts;
   for (const std::string& path : options.texts) {
     TRY_ASSIGN(const std::string text, read_text(path));
@@ -148,7 +150,7 @@ Result<std::vector<Text>> read_texts(const Options& options, const tokenizer::To
   return texts;
 }
 
-Result<int> run(Options options) {
+Result<int> run(BenchSpeculationOptions options) {
   TRY_ASSIGN(options.replay.kv_type, kv_type(options.model));
   const std::atomic<bool>& cancelled = install_signal_flag();
   options.replay.cancelled = cancel_by(&cancelled);
@@ -182,7 +184,7 @@ Result<int> run(Options options) {
 }  // namespace
 
 Run setup_bench_speculation(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<BenchSpeculationOptions>();
   command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
       .required()
       .check(not_empty())

@@ -20,7 +20,7 @@ namespace {
 
 using Caches = std::vector<model::StoredRepackCache>;
 
-struct Options {
+struct CacheOptions {
   std::string folder;  // empty: that of --repack-cache without a folder
   std::vector<std::string> remove;
   bool clear = false;
@@ -107,7 +107,7 @@ Status remove(const Caches& caches) {
   return {};
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const CacheOptions& options) {
   std::string folder = options.folder;
   if (folder.empty()) {
     const auto usual = cache_folder();
@@ -133,7 +133,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_cache(Command command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CacheOptions>();
   const Option remove =
       command
           .add_option("--remove", options->remove,

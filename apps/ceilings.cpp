@@ -20,7 +20,7 @@ namespace {
 
 using backend::Ceilings;
 
-struct Options {
+struct CeilingsOptions {
   bool fresh = false;
   bool json = false;
 };
@@ -35,7 +35,7 @@ std::string json(const Ceilings& ceilings, const CpuTopology& topology, const ba
   return json_text(json, 2) + "\n";
 }
 
-int run_ceilings(const Options& options) {
+int run_ceilings(const CeilingsOptions& options) {
   const auto isa = backend::chosen_isa();
   if (!isa) return fail(isa.error());
   install_signal_flag();
@@ -52,7 +52,7 @@ int run_ceilings(const Options& options) {
 }  // namespace
 
 Run setup_ceilings(Command command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<CeilingsOptions>();
   command.add_flag("--fresh", options->fresh,
                    "Measure anew, not what was measured since the machine's start");
   command.add_flag("--json", options->json, "Print one JSON object");

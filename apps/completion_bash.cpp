@@ -9,7 +9,7 @@ namespace {
 using Kind = CompletedValue::Kind;
 
 // The function of the script that offers this value; `:` offers nothing.
-std::string offer(const CompletedValue& value) {
+std::string bash_offer(const CompletedValue& value) {
   switch (value.kind) {
     case Kind::kChoices:
       return fmt::format("_inferno_words '{}'", join(value.choices, " "));
@@ -32,7 +32,7 @@ std::string value_cases(const CompletedCommand& command) {
     for (const std::string& name : option.names) {
       patterns += fmt::format("{}'{} {}'", patterns.empty() ? "" : "|", command.path, name);
     }
-    cases += fmt::format("    {}) {}; return ;;\n", patterns, offer(option.value));
+    cases += fmt::format("    {}) {}; return ;;\n", patterns, bash_offer(option.value));
   }
   return cases;
 }
@@ -40,11 +40,11 @@ std::string value_cases(const CompletedCommand& command) {
 // For $n of them before the cursor; what the last one takes stands for all after it.
 std::string argument_offer(const CompletedCommand& command) {
   if (command.arguments.empty()) return ":";
-  if (!arguments_differ(command)) return offer(command.arguments.front());
+  if (!arguments_differ(command)) return bash_offer(command.arguments.front());
   std::string cases;
   for (size_t i = 0; i < command.arguments.size(); ++i) {
     const bool is_last = i + 1 == command.arguments.size();
-    cases += fmt::format(" {}) {} ;;", is_last ? "*" : std::to_string(i), offer(command.arguments[i]));
+    cases += fmt::format(" {}) {} ;;", is_last ? "*" : std::to_string(i), bash_offer(command.arguments[i]));
   }
   return fmt::format("case $n in{} esac", cases);
 }

@@ -12,7 +12,7 @@ using Kind = CompletedValue::Kind;
 constexpr const char* kModels = " -k -a '(__fish_complete_suffix .gguf)'";
 
 // -x: nothing but what is offered; -r -F: a file.
-std::string offer(const CompletedValue& value) {
+std::string fish_offer(const CompletedValue& value) {
   switch (value.kind) {
     case Kind::kNone:
       return "";
@@ -96,7 +96,7 @@ std::string lines_of(const CompletedCommand& command) {
       const bool is_long = name.starts_with("--");
       text += fmt::format(" -{} {}", is_long ? "l" : "s", name.substr(is_long ? 2 : 1));
     }
-    text += fmt::format("{} -d {}\n", offer(option.value), shell_quoted(option.description));
+    text += fmt::format("{} -d {}\n", fish_offer(option.value), shell_quoted(option.description));
   }
   return text;
 }

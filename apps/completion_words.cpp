@@ -11,6 +11,8 @@
 namespace inferno::apps {
 namespace {
 
+using Kind = CompletedValue::Kind;
+
 // A .gguf file, of which an argument's or an option's value is the name.
 bool means_a_model(const CLI::Option& option, const std::string& name) {
   const bool is_argument = option.get_positional();
@@ -18,7 +20,6 @@ bool means_a_model(const CLI::Option& option, const std::string& name) {
 }
 
 CompletedValue value_of(CLI::Option& option) {
-  using Kind = CompletedValue::Kind;
   if (option.get_items_expected_max() == 0) return {};  // a flag
   CompletedValue value{Kind::kOther, choices_of(option),
                        option.get_positional() ? option.get_name(true, false) : value_name(option)};
@@ -73,7 +74,7 @@ void add_help_command(std::vector<CompletedCommand>& commands, const std::vector
   help.name = "help";
   help.path = root.path + " " + help.name;
   help.description = "Show a command's options, or the variables of the environment";
-  CompletedValue topic{CompletedValue::Kind::kChoices, topics, "COMMAND"};
+  CompletedValue topic{Kind::kChoices, topics, "COMMAND"};
   for (const CompletedSubcommand& command : root.commands) topic.choices.push_back(command.name);
   help.arguments.push_back(std::move(topic));
   root.commands.push_back({help.name, help.description});

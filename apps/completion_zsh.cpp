@@ -11,7 +11,7 @@ namespace {
 using Kind = CompletedValue::Kind;
 
 // As _arguments wants it after an option: ":NAME:what to offer".
-std::string offer(const CompletedValue& value) {
+std::string zsh_offer(const CompletedValue& value) {
   switch (value.kind) {
     case Kind::kNone:
       return "";
@@ -45,7 +45,7 @@ std::string option_specs(const CompletedCommand& command) {
     for (const std::string& name : option.names) {
       const bool takes_equals = option.value.kind != Kind::kNone && name.starts_with("--");
       specs += " \\\n    " + shell_quoted(fmt::format("{}{}{}[{}]{}", times, name, takes_equals ? "=" : "",
-                                                      plain(option.description), offer(option.value)));
+                                                      plain(option.description), zsh_offer(option.value)));
     }
   }
   return specs;
@@ -61,7 +61,7 @@ std::string leaf_function(const CompletedCommand& command) {
   std::string arguments;
   for (size_t i = 0; i < command.arguments.size(); ++i) {
     const std::string place = i + 1 == command.arguments.size() ? "*" : std::to_string(i + 1);
-    arguments += " \\\n    " + shell_quoted(place + offer(command.arguments[i]));
+    arguments += " \\\n    " + shell_quoted(place + zsh_offer(command.arguments[i]));
   }
   return fmt::format("{}() {{\n  _arguments{}{}\n}}\n", function_name(command), option_specs(command),
                      arguments);

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kDefaultPrompt = "Once upon a time";
 
-struct Options {
+struct GenerateOptions {
   std::vector<std::string> arguments;  // [MODEL] [PROMPT] [N]
   std::vector<int32_t> prompt_ids;
   std::optional<int64_t> max_new_tokens;
@@ -73,7 +73,7 @@ Result<int64_t> parse_count(const std::string& text, const std::string& first) {
   return std::stoll(text);
 }
 
-Result<Arguments> understand(const Options& options) {
+Result<Arguments> understand(const GenerateOptions& options) {
   Arguments result;
   auto next = options.arguments.begin();
   const auto end = options.arguments.end();
@@ -127,7 +127,7 @@ Result<Arguments> understand(const Options& options) {
 }
 
 // With --metrics none stderr tells nothing, with --json stdout everything.
-bool tells(const Options& options) {
+bool tells(const GenerateOptions& options) {
   return !options.json && options.metrics != "none";
 }
 
@@ -142,7 +142,7 @@ void log_profile(backend::Backend& backend) {
   }
 }
 
-Result<engine::Request> make_request(const Options& options, const Arguments& arguments,
+Result<engine::Request> make_request(const GenerateOptions& options, const Arguments& arguments,
                                      const tokenizer::Tokenizer& tokenizer) {
   engine::Request request;
   request.prompt_ids = options.prompt_ids;
@@ -254,7 +254,7 @@ Status write_metrics_csv(const std::string& path, const metrics::ServingMetrics&
                                [&](const AppendFn& append) { return append(std::as_bytes(std::span(csv))); });
 }
 
-Result<int> run(Options options) {
+Result<int> run(GenerateOptions options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const Arguments arguments, understand(options));
   if (arguments.max_new_tokens == 0) warn("nothing is generated: 0 tokens were asked for");
@@ -320,7 +320,7 @@ Result<int> run(Options options) {
 }  // namespace
 
 Run setup_generate(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<GenerateOptions>();
   const auto add_argument = [&](const char* name, const char* description) {
     const auto read = [options](const std::string& text) {
       options->arguments.push_back(text);

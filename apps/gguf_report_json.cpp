@@ -60,7 +60,7 @@ Json tensor_json(const gguf::TensorInfo& info) {
           {"shard", info.shard}};
 }
 
-void write_tensors(const gguf::File& file, StdoutBuffer& out) {
+void write_tensors_json(const gguf::File& file, StdoutBuffer& out) {
   out.append("\"tensors\":[");
   std::string_view separator = "\n";
   for (const gguf::TensorInfo& info : file.tensors()) {
@@ -91,7 +91,7 @@ void write_json_report(const gguf::File& file, StdoutBuffer& out) {
       json_text(file.path()), file.version(), file.alignment(), file.file_bytes(), file.n_shards(),
       file.data_offset()));
   write_metadata(file, out);
-  write_tensors(file, out);
+  write_tensors_json(file, out);
   out.append(fmt::format("\"totals\":{},\n\"warnings\":{}}}\n", json_text(totals_json(file)),
                          json_text(file.warnings())));
 }

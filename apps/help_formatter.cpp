@@ -46,7 +46,7 @@ std::vector<HelpRow> option_rows(const CLI::App& app, bool positional) {
   return rows;
 }
 
-std::vector<HelpRow> command_rows(const CLI::App& app) {
+std::vector<HelpRow> help_rows_of_commands(const CLI::App& app) {
   std::vector<HelpRow> rows;
   for (const CLI::App* command : commands_of(app))
     rows.emplace_back(command->get_name(), command->get_description());
@@ -84,7 +84,7 @@ std::string usage_line(const CLI::App& app, const std::string& name) {
 }
 
 std::string commands_section(const CLI::App& app) {
-  return help_section("Commands", command_rows(app));
+  return help_section("Commands", help_rows_of_commands(app));
 }
 
 std::string help_section(const std::string& heading, const std::vector<HelpRow>& rows) {

@@ -16,7 +16,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct InspectOptions {
   std::string path;
   bool full = false;
   bool json = false;
@@ -25,7 +25,7 @@ struct Options {
   ModelOptions model;  // for its repack cache
 };
 
-Status check_tensors(const gguf::File& file, const Options& options) {
+Status check_tensors(const gguf::File& file, const InspectOptions& options) {
   ProgressBar bar;
   const ProgressFn progress = [&](std::string_view what, uint64_t done, uint64_t total) {
     bar.show(what, done, total);
@@ -45,7 +45,7 @@ Status check_tensors(const gguf::File& file, const Options& options) {
   return {};
 }
 
-int run_inspect(const Options& options) {
+int run_inspect(const InspectOptions& options) {
   const auto file = open_model(options.path);
   if (!file) return fail(file.error());
   for (const std::string& warning : file->warnings()) {
@@ -70,7 +70,7 @@ int run_inspect(const Options& options) {
 }  // namespace
 
 Run setup_inspect(Command command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<InspectOptions>();
   command
       .add_option("FILE", options->path,
                   "A GGUF model; of a split model, any of its files; or synthetic:PRESET[:TYPE]")

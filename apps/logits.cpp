@@ -15,7 +15,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct LogitsOptions {
   std::string model_path;
   std::vector<int32_t> prompt_ids;
   std::string output;
@@ -33,7 +33,7 @@ Status check_memory(const std::vector<int64_t>& shape) {
                     human_bytes(bytes), human_bytes(*available));
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const LogitsOptions& options) {
   TRY(check_output_file(options.output));
   TRY_ASSIGN(const DType kv, kv_type(options.model));
   TRY_ASSIGN(const model::LoadedModel loaded, load_model(options.model_path, options.model));
@@ -54,7 +54,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_logits(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LogitsOptions>();
   command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
       .required()
       .check(not_empty());

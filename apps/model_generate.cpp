@@ -13,14 +13,14 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct ModelGenerateOptions {
   std::string gguf_path;
   std::string prompt = "hello world";
   int64_t max_new_tokens = 20;
   ModelOptions model;
 };
 
-Result<int> run(const Options& options) {
+Result<int> run(const ModelGenerateOptions& options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   engine::Request request;
   TRY_ASSIGN(request.kv_type, kv_type(options.model));
@@ -58,7 +58,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_model_generate(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ModelGenerateOptions>();
   command.add_option("gguf_path", options->gguf_path, "The model").required();
   command.add_option("prompt", options->prompt, "What to continue").show_default();
   command.add_option("max_new_tokens", options->max_new_tokens, "Tokens to generate at most")

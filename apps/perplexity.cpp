@@ -21,7 +21,7 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct PerplexityOptions {
   std::string model_path;
   std::string text_path;
   int64_t context = 0;
@@ -71,7 +71,7 @@ Json divergence_json(const std::string& base, const bench::Divergence& divergenc
           {"same_top", static_cast<double>(divergence.n_same_top) / static_cast<double>(mean.n)}};
 }
 
-std::string json_report(const Options& options, const std::string& backend,
+std::string json_report(const PerplexityOptions& options, const std::string& backend,
                         const bench::PerplexityReport& report) {
   Json json = {{"model", options.model_path},
                {"text", options.text_path},
@@ -89,7 +89,7 @@ std::string json_report(const Options& options, const std::string& backend,
   return json_text(json, 2) + "\n";
 }
 
-Result<int> run(const Options& options) {
+Result<int> run(const PerplexityOptions& options) {
   TRY_ASSIGN(const DType kv, kv_type(options.model));
   TRY_ASSIGN(const std::string text, read_text(options.text_path));
   if (text.empty()) {
@@ -142,7 +142,7 @@ Result<int> run(const Options& options) {
 }  // namespace
 
 Run setup_perplexity(Command command) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PerplexityOptions>();
   command.add_option("MODEL", options->model_path, "A .gguf file, or synthetic:PRESET[:TYPE]")
       .required()
       .check(not_empty())

@@ -19,13 +19,13 @@
 namespace inferno::apps {
 namespace {
 
-struct Options {
+struct SynthesizeOptions {
   std::string spec;
   std::string output;
 };
 
 // The exit code.
-Result<int> run(const Options& options) {
+Result<int> run(const SynthesizeOptions& options) {
   const std::atomic<bool>& cancelled = install_signal_flag();
   const std::string text = model::is_synthetic(options.spec) ? options.spec : "synthetic:" + options.spec;
   TRY_ASSIGN(const model::SyntheticSpec spec, model::parse_synthetic(text));
@@ -68,7 +68,7 @@ std::string mix_names() {
 }  // namespace
 
 Run setup_synthesize(Command command) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SynthesizeOptions>();
   command
       .add_option("SPEC", options->spec,
                   "PRESET[:TYPE[:SEED]]; with synthetic: before it, it stands for a model elsewhere")
