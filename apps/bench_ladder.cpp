@@ -29,6 +29,7 @@ struct BenchLadderOptions {
 
 Result<int> run(BenchLadderOptions options) {
   TRY(check_output_file(options.output));
+  warn_of_missed_isa();
   TRY_ASSIGN(options.ladder.run.kv_type, kv_type(options.model_options));
   options.ladder.run.measures_ceilings = true;
   options.ladder.run.stolen_time = stolen_time;

@@ -8,6 +8,7 @@
 #include "apps/ceilings_text.h"
 #include "apps/commands.h"
 #include "apps/measured_ceilings.h"
+#include "apps/model_options.h"
 #include "apps/output.h"
 #include "apps/signals.h"
 #include "backend/ceilings_cache.h"
@@ -38,6 +39,7 @@ std::string json(const Ceilings& ceilings, const CpuTopology& topology, const ba
 int run_ceilings(const CeilingsOptions& options) {
   const auto isa = backend::chosen_isa();
   if (!isa) return fail(isa.error());
+  warn_of_missed_isa();
   install_signal_flag();
   const auto ceilings = measured_ceilings(options.fresh, [&] {
     return backend::measure_cpu_ceilings({.fresh = options.fresh, .cancelled = signal_came});

@@ -27,7 +27,7 @@ std::string version_text(const std::string& program) {
   std::vector<std::string_view> names;
   for (const backend::CpuIsa* isa : backend::available_isas(cpu_features())) names.push_back(isa->name);
   text += fmt::format("\ninstruction set: {} (here: {})", (*chosen)->name, join(names, ", "));
-  const std::string missed = backend::missed_isa(cpu_features());
+  const std::string missed = backend::missed_isa();
   return missed.empty() ? text : text + "\nwarning: " + missed;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <mutex>
 
 #include "apps/model_hints.h"
 #include "apps/output.h"
@@ -13,7 +14,6 @@
 #include "base/cache_folder.h"
 #include "base/checked_math.h"
 #include "base/cpu_topology.h"
-#include "base/environment.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -102,6 +102,14 @@ void add_head_screen_option(Command command, ModelOptions& options) {
       "multiplies bytes in one instruction. With --head-screen also small ones and others of these types");
 }
 
+void warn_of_missed_isa() {
+  static std::once_flag warned;
+  std::call_once(warned, [] {
+    const std::string missed = backend::missed_isa();
+    if (!missed.empty()) warn(missed);
+  });
+}
+
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options) {
   if (options.threads > 1 && (options.backend == "simd" || options.backend == "scalar")) {
     return make_error(ErrorCode::kInvalidArgument,
@@ -120,11 +128,7 @@ Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& opt
   TRY_ASSIGN(auto backend, backend::create_backend(options.backend,
                                                    {.threads = options.threads, .screened_heads = screened}));
   const std::string name = backend->info().backend;
-  const bool has_isa = name == "parallel" || name == "simd";
-  if (has_isa && !environment::get("INFERNO_FORCE_ISA")) {
-    const std::string missed = backend::missed_isa(cpu_features());
-    if (!missed.empty()) warn(missed);
-  }
+  if (name == "parallel" || name == "simd") warn_of_missed_isa();
   return backend;
 }
 

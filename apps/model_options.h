@@ -33,7 +33,10 @@ void add_model_options(Command command, ModelOptions& options, bool with_kv);
 // --head-screen and --no-head-screen.
 void add_head_screen_option(Command command, ModelOptions& options);
 
-// By --backend, --threads and --numa, which the calling thread then keeps to.
+// Warns of backend::missed_isa(), once in a process: for commands that compute or measure.
+void warn_of_missed_isa();
+// By --backend, --threads and --numa, which the calling thread then keeps to. On the CPU,
+// warn_of_missed_isa().
 Result<std::shared_ptr<backend::Backend>> create_backend(const ModelOptions& options);
 
 // The folder of repack caches, or "" for none.

@@ -6,12 +6,31 @@
 # flag, the ISA is entered without a table, so that it is known by name; so it is where INFERNO_ISAS leaves it out.
 include(CheckCXXCompilerFlag)
 
-set(INFERNO_ISAS all CACHE STRING "Whose kernels are built: all of the architecture's; native: those that this machine can run, \
-since they are more than half of a build; checked: native, and the others compiled, quickly, but not linked")
+set(INFERNO_ISAS all CACHE STRING "Whose kernels are built: all of the architecture's; native: those that this machine can run; \
+checked: native, and the others compiled, quickly, but not linked")
 set_property(CACHE INFERNO_ISAS PROPERTY STRINGS all native checked)
 if(NOT INFERNO_ISAS MATCHES "^(all|native|checked)$")
   message(FATAL_ERROR "INFERNO_ISAS: expected all, native or checked, found ${INFERNO_ISAS}")
 endif()
+
+# What this machine has, as the program itself finds out; asked again when /proc/cpuinfo says something else.
+function(native_features result)
+  file(STRINGS /proc/cpuinfo flags REGEX "^(flags|Features)[\t ]*:" LIMIT_COUNT 1)
+  if(NOT DEFINED INFERNO_NATIVE_FEATURES OR NOT flags STREQUAL INFERNO_NATIVE_FLAGS)
+    try_run(exit_code compiled SOURCES ${PROJECT_SOURCE_DIR}/cmake/print_cpu_features.cpp
+      ${PROJECT_SOURCE_DIR}/src/base/cpu_features.cpp
+      CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src CXX_STANDARD 20 RUN_OUTPUT_VARIABLE features)
+    unset(exit_code CACHE)
+    if(NOT compiled)
+      message(FATAL_ERROR "INFERNO_ISAS=${INFERNO_ISAS}: cmake/print_cpu_features.cpp does not compile; "
+        "-DINFERNO_ISAS=all does without")
+    endif()
+    string(REPLACE "\n" ";" features "${features}")
+    set(INFERNO_NATIVE_FEATURES "${features}" CACHE INTERNAL "")
+    set(INFERNO_NATIVE_FLAGS "${flags}" CACHE INTERNAL "")
+  endif()
+  set(${result} ${INFERNO_NATIVE_FEATURES} PARENT_SCOPE)
+endfunction()
 
 # Both linked after inferno_options, and so stronger. Unrolled loops take a compiler minutes where UBSan checks every
 # address; what is read or written there ASan sees.
@@ -41,15 +60,16 @@ function(add_isa name)
     set(here ${${has_flags}})
   endif()
   set(runs TRUE)
-  if(NOT INFERNO_ISAS STREQUAL "all" AND NOT CMAKE_CROSSCOMPILING AND EXISTS /proc/cpuinfo)
-    file(STRINGS /proc/cpuinfo flags REGEX "^(flags|Features)[\t ]*:" LIMIT_COUNT 1)
+  if(here AND NOT INFERNO_ISAS STREQUAL "all" AND NOT CMAKE_CROSSCOMPILING AND EXISTS /proc/cpuinfo)
+    native_features(features)
     foreach(feature ${ISA_NEEDS})
-      if(NOT "${flags} " MATCHES "[: ]${feature} ")
+      if(NOT feature IN_LIST features)
         set(runs FALSE)
       endif()
     endforeach()
   endif()
   if(NOT runs AND NOT INFERNO_ISAS STREQUAL "checked")
+    message(STATUS "Kernels of ${name}: left out, since this machine cannot run them; -DINFERNO_ISAS=all builds them")
     set(here FALSE)
   endif()
   set(table "nullptr")

@@ -23,9 +23,11 @@ function(join_files target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  # The first takes whatever is in a file of several for a header; the second g++ 12 gives where it has moved a string of
-  # unnamed size. Files that are compiled alone are still asked for both.
+  # g++ takes what is in a file of several for a header, and g++ 12 takes the inside of a string that is moved for too small.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-stringop-overflow)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      target_compile_options(${target} PRIVATE -Wno-stringop-overflow)
+    endif()
   endif()
 endfunction()

@@ -48,9 +48,11 @@ def main(repository: str, build: str, nm: str = "nm") -> int:
         if isa not in tables:
             errors.append(f"src/kernels/cpu/{isa}: no add_isa() names it")
             continue
+        if tables[isa] == "nullptr":
+            continue  # objects, where there are any, are not linked, or of an earlier build
         objects = sorted(Path(build).rglob(f"cpu/{isa}/*.o"))
         count += len(objects)
-        if not objects and tables[isa] != "nullptr":
+        if not objects:
             errors.append(f"src/kernels/cpu/{isa}: no object found below {build}")
         for obj in objects:
             errors += check_object(nm, isa, obj)

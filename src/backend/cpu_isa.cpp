@@ -71,8 +71,13 @@ std::string missed_isa(const CpuFeatures& features) {
   if (is_built(*best)) return {};
   return fmt::format(
       "this processor has {}, for which this build has no kernels: the best here is {}; build on this "
-      "machine (./run), or with -DINFERNO_ISAS=all",
+      "machine "
+      "(./run), with g++ 12 or newer, or with -DINFERNO_ISAS=all",
       best->name, available_isas(features).back()->name);
+}
+
+std::string missed_isa() {
+  return environment::get("INFERNO_FORCE_ISA") ? std::string() : missed_isa(cpu_features());
 }
 
 Result<const CpuIsa*> choose_isa(const CpuFeatures& features, std::optional<std::string_view> forced) {

@@ -21,6 +21,8 @@ std::vector<const CpuIsa*> available_isas(const CpuFeatures& features);
 // What to tell whoever runs a build on a better machine than it was made for, on one line: an ISA that is
 // better than the last of available_isas() and that `features` has. Empty where there is none.
 std::string missed_isa(const CpuFeatures& features);
+// The same on this machine; empty, too, where INFERNO_FORCE_ISA has chosen.
+std::string missed_isa();
 
 // The last of available_isas(), or the one called `forced`. Errors, with the list of those here:
 // kInvalidArgument for a name that no ISA has, kUnavailable for one that the machine or the build lacks.

@@ -8,8 +8,8 @@
 
 namespace inferno::backend {
 
-// Weights, or keys and values, below that a cache may keep from one token to the next: how they are read is
-// no choice.
+// Of weights, or of keys and values, fewer bytes than this may stay in a cache from one token to the next:
+// how they are read is no choice.
 constexpr uint64_t kUncachedBytes = 256 * 1024;
 
 class TimedChoice {
