@@ -20,10 +20,11 @@ function(native_features result)
     try_run(exit_code compiled SOURCES ${PROJECT_SOURCE_DIR}/cmake/print_cpu_features.cpp
       ${PROJECT_SOURCE_DIR}/src/base/cpu_features.cpp
       CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src CXX_STANDARD 20 RUN_OUTPUT_VARIABLE features)
+    set(ended_with ${exit_code})
     unset(exit_code CACHE)
-    if(NOT compiled)
-      message(FATAL_ERROR "INFERNO_ISAS=${INFERNO_ISAS}: cmake/print_cpu_features.cpp does not compile; "
-        "-DINFERNO_ISAS=all does without")
+    if(NOT compiled OR NOT ended_with EQUAL 0)
+      message(FATAL_ERROR "INFERNO_ISAS=${INFERNO_ISAS}: expected the processor's features of "
+        "cmake/print_cpu_features.cpp, which does not compile or run; -DINFERNO_ISAS=all does without")
     endif()
     string(REPLACE "\n" ";" features "${features}")
     set(INFERNO_NATIVE_FEATURES "${features}" CACHE INTERNAL "")

@@ -71,8 +71,7 @@ std::string missed_isa(const CpuFeatures& features) {
   if (is_built(*best)) return {};
   return fmt::format(
       "this processor has {}, for which this build has no kernels: the best here is {}; build on this "
-      "machine "
-      "(./run), with g++ 12 or newer, or with -DINFERNO_ISAS=all",
+      "machine (./run), with g++ 12 or newer, or with -DINFERNO_ISAS=all",
       best->name, available_isas(features).back()->name);
 }
 
