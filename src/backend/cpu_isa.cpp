@@ -93,7 +93,7 @@ Result<const CpuIsa*> choose_isa(const CpuFeatures& features, std::optional<std:
   }
   if (!is_available(*isa, features)) {
     return make_error(ErrorCode::kUnavailable, "INFERNO_FORCE_ISA={}: {}; here are {}", *forced,
-                      isa->table == nullptr ? "not in this build" : "this CPU or its system does not have it",
+                      runs(*isa, features) ? "not in this build" : "this CPU or its system does not have it",
                       list(here));
   }
   return isa;

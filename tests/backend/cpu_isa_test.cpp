@@ -99,7 +99,8 @@ TEST(CpuIsa, OneThatTheMachineOrTheBuildLacksIsUnavailable) {
   EXPECT_EQ(neon.error().code, ErrorCode::kUnavailable);
   std::string here;
   for (const std::string_view name : names(kAvx2)) here += (here.empty() ? "" : ", ") + std::string(name);
-  EXPECT_EQ(neon.error().message, "INFERNO_FORCE_ISA=neon: not in this build; here are " + here);
+  EXPECT_EQ(neon.error().message,
+            "INFERNO_FORCE_ISA=neon: this CPU or its system does not have it; here are " + here);
 }
 #endif
 
