@@ -80,9 +80,12 @@ class SpreadRows {
 template <class V, class Format, class Whole>
 class SpreadProduct {
  public:
-  // Tiles have so many rows or one less, of which any number from kFewestRows on is a sum.
+  // Tiles have so many rows, or up to two less: as few as there can be, as large as each other or nearly, are
+  // that from kFewestRows rows on.
   static constexpr int kTileRows = V::kTileRows;
-  static constexpr int64_t kFewestRows = (kTileRows - 1) * (kTileRows - 2);
+  static constexpr int kFewestTileRows = kTileRows - 2;
+  static constexpr int64_t kFewestRows = 2 * kFewestTileRows;
+  static_assert((2 * kTileRows + 1) / 3 >= kFewestTileRows);
   // PanelMatmul::turn_panels: to spread a tile is a load and a store for every step of one panel.
   static constexpr int64_t kTurnPanels = 16;
 
@@ -126,20 +129,67 @@ class SpreadProduct {
     int64_t bytes_of_panel() const { return Whole::panel_bytes(n_blocks * kBlock); }
   };
 
+  // What is unpacked for the chunk that comes after one, asked for while that is multiplied: of the panel
+  // that takes the place of each some lines at each of its blocks, since a burst of hints is heeded in part.
+  class NextChunk {
+   public:
+    NextChunk(const PanelMatmulParams& p, const Chunk& c, int64_t n_tiles)
+        : at_(p.panels + c.panel * Format::panel_bytes(p.k)),
+          to_next_(Format::panel_bytes(p.k)),
+          n_panels_(c.n_panels) {
+      const int64_t nb = p.k / kBlock;
+      int64_t begin = c.begin + c.n_blocks;
+      if (begin == nb) {
+        begin = 0;
+        const int64_t left = p.panel_end - c.panel - c.n_panels;  // of this turn
+        n_panels_ = left > 0 ? left : p.next == nullptr ? 0 : p.next_bytes / to_next_;
+        if (n_panels_ == 0) return;
+        at_ = left > 0 ? at_ + c.n_panels * to_next_ : p.next;
+      }
+      const int64_t end = nb - begin < kChunkBlocks ? nb : begin + kChunkBlocks;
+      const int64_t first = to_next_ * begin / nb;
+      const int64_t n_lines = (to_next_ * end / nb - first + 63) / 64;
+      at_ += first;
+      lines_ = (n_lines + n_tiles * c.n_blocks - 1) / (n_tiles * c.n_blocks);
+      of_tile_ = lines_ * c.n_blocks;
+      n_tiles_ = (n_lines + of_tile_ - 1) / of_tile_;
+    }
+
+    Fetch of(int64_t tile, int64_t i) const {
+      if (tile >= n_tiles_ || i >= n_panels_) return {nullptr, 0};
+      return {at_ + i * to_next_ + tile * of_tile_ * 64, lines_};
+    }
+
+   private:
+    const uint8_t* at_;
+    int64_t to_next_;  // panel, in bytes
+    int64_t n_panels_;
+    int64_t lines_ = 0;    // at a block
+    int64_t of_tile_ = 0;  // lines
+    int64_t n_tiles_ = 0;  // that ask
+  };
+
   static void multiply_chunk(const PanelMatmulParams& p, const Chunk& c) {
     for (int64_t i = 0; i < c.n_panels; ++i) {
       Whole::template unpack<Format>(panel_at<Format>(p, c.panel + i), p.k / kBlock, c.begin, c.n_blocks,
                                      p.scratch + i * c.bytes_of_panel());
     }
     const int64_t n_tiles = (p.n + kTileRows - 1) / kTileRows;
-    const int64_t n_smaller = n_tiles * kTileRows - p.n;
-    int64_t r = 0;
-    for (int64_t i = 0; i < n_tiles - n_smaller; ++i, r += kTileRows) multiply_rows<kTileRows>(p, c, r);
-    for (int64_t i = 0; i < n_smaller; ++i, r += kTileRows - 1) multiply_rows<kTileRows - 1>(p, c, r);
+    const NextChunk next(p, c, n_tiles);
+    for (int64_t i = 0, r = 0; i < n_tiles; ++i) {
+      const int64_t end = p.n * (i + 1) / n_tiles;
+      multiply_rows<kTileRows>(p, c, next, i, r, end - r);
+      r = end;
+    }
   }
 
+  // Tile number `tile`, of n_rows rows, from kFewestTileRows to kRows.
   template <int kRows>
-  static void multiply_rows(const PanelMatmulParams& p, const Chunk& c, int64_t r) {
+  static void multiply_rows(const PanelMatmulParams& p, const Chunk& c, const NextChunk& next, int64_t tile,
+                            int64_t r, int64_t n_rows) {
+    if constexpr (kRows > kFewestTileRows) {
+      if (n_rows < kRows) return multiply_rows<kRows - 1>(p, c, next, tile, r, n_rows);
+    }
     const Rows<kRows> x(p, r, c.begin, c.n_blocks, p.scratch + c.n_panels * c.bytes_of_panel());
     ask_for_rows(p, c, r + kRows);
     for (int64_t i = 0; i < c.n_panels; ++i) {
@@ -156,8 +206,7 @@ class SpreadProduct {
 #pragma GCC unroll 8
         for (int t = 0; t < kRows; ++t) y[0][t] = V::load(p.y + (r + t) * p.m + row, n);
       }
-      if (r == 0) ask_for_next(p, c, i);
-      NoFetch fetch;
+      Fetch fetch = next.of(tile, i);
       add_products<V, Whole>(weights, c.n_blocks, x, fetch, y);
       store_outputs<V>(p, y, panel, r);
     }
@@ -169,28 +218,6 @@ class SpreadProduct {
       const int8_t* row = p.quantized.q + r * p.k + c.begin * kBlock;
       for (int64_t i = 0; i < c.n_blocks * kBlock; i += 64) __builtin_prefetch(row + i, 0, 3);
     }
-  }
-  // Of the panel that takes the place of panel i in the next chunk, what is unpacked then.
-  static void ask_for_next(const PanelMatmulParams& p, const Chunk& c, int64_t i) {
-    const int64_t nb = p.k / kBlock;
-    const int64_t bytes = Format::panel_bytes(p.k);
-    const uint8_t* at = p.panels + (c.panel + i) * bytes;
-    int64_t begin = c.begin + c.n_blocks;
-    if (begin == nb) {
-      begin = 0;
-      const int64_t next = c.panel + c.n_panels + i;
-      const int64_t of_next_turn = (next - p.panel_end) * bytes;
-      if (next < p.panel_end) {
-        at = p.panels + next * bytes;
-      } else if (p.next != nullptr && of_next_turn < p.next_bytes) {
-        at = p.next + of_next_turn;
-      } else {
-        return;
-      }
-    }
-    const int64_t end = nb - begin < kChunkBlocks ? nb : begin + kChunkBlocks;
-    for (int64_t byte = bytes * begin / nb; byte < bytes * end / nb; byte += 64)
-      __builtin_prefetch(at + byte, 0, 2);
   }
 };
 
