@@ -64,7 +64,10 @@ class AttentionPipeline {
   // Known at a time: a part may be a single chunk, and places look a tile ahead.
   static constexpr int64_t kParts = 8;
   static_assert(kParts >= kChunks + 2);
-  static_assert(kTileVectors<V> == 1);
+  static constexpr int kKeyVectors = kTileVectors<V>;
+  // For each position of a tile's values so many dimensions of a tile's keys.
+  static constexpr int kStepDims = kVectors / kKeyVectors;
+  static_assert(kVectors % kKeyVectors == 0);
 
   struct Part {
     CachedHead<Cache> head;
@@ -138,13 +141,16 @@ class AttentionPipeline {
     const QueryRow* rows = nullptr;
     const uint8_t* tile = nullptr;
     Ahead ahead = {nullptr, nullptr, 0};
-    F scores[kRows];
+    F scores[kRows][kKeyVectors];
     if constexpr (kScores) {
       rows = part_at(keys).rows;
       tile = keys_at(keys);
       ahead.keys = keys_ahead.part < n_known_ ? keys_at(keys_ahead) : tile;
 #pragma GCC unroll 8
-      for (int t = 0; t < kRows; ++t) scores[t] = V::zero();
+      for (int t = 0; t < kRows; ++t) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kKeyVectors; ++v) scores[t][v] = V::zero();
+      }
     }
     const uint8_t* first = nullptr;
     const float* weights = nullptr;
@@ -172,18 +178,27 @@ class AttentionPipeline {
       for (int64_t i = 0; i < n_steps; ++i) {
         ahead.template step<kScores, kAdds>();
         if constexpr (kScores) {
-          const int64_t d = (piece * kKeyTile + i) * kVectors;
+          const int64_t d = (piece * kKeyTile + i) * kStepDims;
           const uint8_t* block = tile + d / Cache::kBlockDims * Cache::kKeyBlockBytes;
 #pragma GCC unroll 8
-          for (int j = 0; j < kVectors; ++j) {
-            F key;
-            if constexpr (Cache::kBlockDims == 1) {
-              key = Cache::key(block + j * Cache::kKeyBlockBytes, 0, 0, {});
-            } else {
-              key = Cache::key(block, d % Cache::kBlockDims + j, 0, Cache::scale(block, 0));
+          for (int j = 0; j < kStepDims; ++j) {
+            F keys_of[kKeyVectors];
+#pragma GCC unroll 4
+            for (int v = 0; v < kKeyVectors; ++v) {
+              const int64_t position = v * V::kLanes;
+              if constexpr (Cache::kBlockDims == 1) {
+                keys_of[v] = Cache::key(block + j * Cache::kKeyBlockBytes, 0, position, {});
+              } else {
+                keys_of[v] =
+                    Cache::key(block, d % Cache::kBlockDims + j, position, Cache::scale(block, position));
+              }
             }
 #pragma GCC unroll 8
-            for (int t = 0; t < kRows; ++t) scores[t] = V::fma(V::set(rows[t].q[d + j]), key, scores[t]);
+            for (int t = 0; t < kRows; ++t) {
+              const F q = V::set(rows[t].q[d + j]);
+#pragma GCC unroll 4
+              for (int v = 0; v < kKeyVectors; ++v) scores[t][v] = V::fma(q, keys_of[v], scores[t][v]);
+            }
           }
         }
         if constexpr (kAdds) {
@@ -209,7 +224,11 @@ class AttentionPipeline {
     if constexpr (kScores) {
       float* to = scores_of(keys) + keys.tile;
 #pragma GCC unroll 8
-      for (int t = 0; t < kRows; ++t) V::store(to + t * kAttentionChunk, V::mul(scores[t], scale_));
+      for (int t = 0; t < kRows; ++t) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kKeyVectors; ++v)
+          V::store(to + t * kAttentionChunk + v * V::kLanes, V::mul(scores[t][v], scale_));
+      }
     }
   }
 
@@ -264,7 +283,7 @@ constexpr int64_t kPipelinedRows = 4;
 
 template <class V, class Cache, int kRows>
 bool pipeline_rows(const AttentionPart* parts, int64_t n_parts) {
-  constexpr int kMost = kRows <= 2 ? 8 : 4;
+  constexpr int kMost = (kRows <= 2 ? 8 : 4) / kTileVectors<V>;
   const int64_t head_dim = parts[0].all.kv.head_dim;
   const auto run = [&]<int kVectors>() {
     if (head_dim % (kVectors * V::kLanes) != 0 ||
@@ -273,7 +292,8 @@ bool pipeline_rows(const AttentionPart* parts, int64_t n_parts) {
     AttentionPipeline<V, Cache, kRows, kVectors>(parts, n_parts).run();
     return true;
   };
-  return run.template operator()<kMost>() || (kMost > 4 && run.template operator()<4>());
+  constexpr int kFewer = kMost > 4 ? 4 : kMost;
+  return run.template operator()<kMost>() || (kMost != kFewer && run.template operator()<kFewer>());
 }
 
 // n rows, up to kRows.
