@@ -154,13 +154,14 @@ std::vector<Shape> shapes() {
   for (const DType dtype : cache_types()) {
     const bool has_blocks = dtype == DType::kQ8_0;
     const int64_t small = has_blocks ? 32 : 16;
-    for (const int64_t head_dim : {8, 20, 32, 64, 96, 128, 256}) {
+    for (const int64_t head_dim : {8, 20, 32, 48, 64, 80, 96, 128, 256}) {
       if (!has_blocks || head_dim % 32 == 0) all.push_back({4, 2, head_dim, 0, dtype});
     }
     for (const int64_t ratio : {1, 2, 3, 4, 5, 8}) all.push_back({2 * ratio, 2, small, 0, dtype});
     for (const int64_t window : {1, 2, 7, 100, 255, 256, 257, 300, 5000})
       all.push_back({2, 1, small, window, dtype});
-    // Those were heads of no whole tile of a matrix, which no pipeline takes; these are of some.
+    // Those were heads of no whole tile of a matrix, which AMX and AVX-512's pipeline do not take; these are
+    // of some.
     if (dtype == DType::kF32) continue;
     for (const int64_t ratio : {1, 3, 4}) all.push_back({2 * ratio, 2, 64, 0, dtype});
     for (const int64_t window : {1, 7, 257, 300}) all.push_back({2, 1, 64, window, dtype});

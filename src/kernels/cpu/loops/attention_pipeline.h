@@ -278,8 +278,11 @@ class AttentionPipeline {
   Part known_[kParts];
 };
 
-// Up to so many rows of a part, whose sums of some vectors of dimensions fit into the registers.
+// Up to so many rows of a part, whose sums of some vectors of dimensions fit into the registers, or nearly
+// (AVX2: four rows').
 constexpr int64_t kPipelinedRows = 4;
+// Where a tile of keys is more vectors, its sums leave too few registers for those of values.
+constexpr int kMostPipelinedTileVectors = 2;
 
 template <class V, class Cache, int kRows>
 bool pipeline_rows(const AttentionPart* parts, int64_t n_parts) {
@@ -292,7 +295,7 @@ bool pipeline_rows(const AttentionPart* parts, int64_t n_parts) {
     AttentionPipeline<V, Cache, kRows, kVectors>(parts, n_parts).run();
     return true;
   };
-  constexpr int kFewer = kMost > 4 ? 4 : kMost;
+  constexpr int kFewer = 4 / kTileVectors<V>;
   return run.template operator()<kMost>() || (kMost != kFewer && run.template operator()<kFewer>());
 }
 

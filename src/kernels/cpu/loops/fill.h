@@ -88,7 +88,8 @@ void fill_float_ops(CpuKernels* table) {
   table->key_tile = kKeyTile;
   table->block_multiple = kKeyTile;
   table->cache = {kv_append_rows<V>, attention_part<V>, kMaxQueryRows, false};
-  if constexpr (kTileVectors<V> <= 2) table->attention_pipeline = attention_pipeline<V>;
+  if constexpr (kTileVectors<V> <= kMostPipelinedTileVectors)
+    table->attention_pipeline = attention_pipeline<V>;
   table->fetched_query_rows = V::kScoreRows;
   table->merge_attention = merge_chunks<V>;
   table->act_mul = act_mul_rows<V>;

@@ -151,7 +151,7 @@ constexpr bool has_nibbles_alone() {
 
 // Up to so many rows of activations weights are multiplied where they lie; where there are more, once they
 // are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
-// 96 rows (timed with AVX-512), one in magnitudes that meets rows which are spread by 24 (AVX2). Others are
+// 96 rows (timed with AVX-512); by 24 where it is magnitudes and rows are spread for it (AVX2). Others are
 // unpacked anew for each tile of rows, which an ISA says how many times pay for (docs/decisions/009).
 template <class V, class Format>
 constexpr int64_t rows_in_place() {

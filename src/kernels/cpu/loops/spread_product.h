@@ -80,8 +80,8 @@ class SpreadRows {
 template <class V, class Format, class Whole>
 class SpreadProduct {
  public:
-  // Tiles have so many rows, or up to two less: as few as there can be, as large as each other or nearly, are
-  // that from kFewestRows rows on.
+  // Tiles have so many rows, or up to two less: from kFewestRows rows on the fewest tiles that hold all, as
+  // large as each other or nearly, have that many.
   static constexpr int kTileRows = V::kTileRows;
   static constexpr int kFewestTileRows = kTileRows - 2;
   static constexpr int64_t kFewestRows = 2 * kFewestTileRows;
@@ -101,12 +101,11 @@ class SpreadProduct {
     for (int64_t i = 0; i < n_parts; ++i) {
       const int64_t panel = p.panel_begin + count * i / n_parts;
       const int64_t n_panels = p.panel_begin + count * (i + 1) / n_parts - panel;
-      const int64_t nb = p.k / kBlock;
-      for (int64_t begin = 0; begin < nb; begin += kChunkBlocks) {
-        const int64_t n_blocks = nb - begin < kChunkBlocks ? nb - begin : kChunkBlocks;
+      const Blocks blocks(p);
+      for (int64_t chunk = 0; chunk < blocks.n_chunks; ++chunk) {
         PanelMatmulParams part = p;
-        if (begin + n_blocks < nb) part.bias = nullptr;  // comes last
-        multiply_chunk(part, {panel, n_panels, begin, n_blocks});
+        if (chunk + 1 < blocks.n_chunks) part.bias = nullptr;  // comes last
+        multiply_chunk(part, {panel, n_panels, chunk, blocks.begin(chunk), blocks.n(chunk)});
       }
     }
   }
@@ -122,9 +121,20 @@ class SpreadProduct {
   template <int kRows>
   using Rows = SpreadRows<V, Whole, kRows>;
 
+  // The blocks of a row in as few chunks as there can be, as long as each other or nearly. (Where units have
+  // several blocks, all chunks have kChunkBlocks.)
+  struct Blocks {
+    int64_t n_blocks, n_chunks;
+
+    explicit Blocks(const PanelMatmulParams& p)
+        : n_blocks(p.k / kBlock), n_chunks((n_blocks + kChunkBlocks - 1) / kChunkBlocks) {}
+    int64_t begin(int64_t chunk) const { return n_blocks * chunk / n_chunks; }
+    int64_t n(int64_t chunk) const { return begin(chunk + 1) - begin(chunk); }
+  };
+
   // n_blocks blocks, from number `begin` on, of n_panels panels.
   struct Chunk {
-    int64_t panel, n_panels, begin, n_blocks;
+    int64_t panel, n_panels, number, begin, n_blocks;
 
     int64_t bytes_of_panel() const { return Whole::panel_bytes(n_blocks * kBlock); }
   };
@@ -137,36 +147,36 @@ class SpreadProduct {
         : at_(p.panels + c.panel * Format::panel_bytes(p.k)),
           to_next_(Format::panel_bytes(p.k)),
           n_panels_(c.n_panels) {
-      const int64_t nb = p.k / kBlock;
-      int64_t begin = c.begin + c.n_blocks;
-      if (begin == nb) {
-        begin = 0;
+      const Blocks blocks(p);
+      int64_t chunk = c.number + 1;
+      if (chunk == blocks.n_chunks) {
+        chunk = 0;
         const int64_t left = p.panel_end - c.panel - c.n_panels;  // of this turn
         n_panels_ = left > 0 ? left : p.next == nullptr ? 0 : p.next_bytes / to_next_;
         if (n_panels_ == 0) return;
         at_ = left > 0 ? at_ + c.n_panels * to_next_ : p.next;
       }
-      const int64_t end = nb - begin < kChunkBlocks ? nb : begin + kChunkBlocks;
-      const int64_t first = to_next_ * begin / nb;
-      const int64_t n_lines = (to_next_ * end / nb - first + 63) / 64;
+      const int64_t first = to_next_ * blocks.begin(chunk) / blocks.n_blocks;
+      const int64_t end = to_next_ * blocks.begin(chunk + 1) / blocks.n_blocks;
+      const int64_t n_lines = (end - first + 63) / 64;
       at_ += first;
       lines_ = (n_lines + n_tiles * c.n_blocks - 1) / (n_tiles * c.n_blocks);
-      of_tile_ = lines_ * c.n_blocks;
-      n_tiles_ = (n_lines + of_tile_ - 1) / of_tile_;
+      lines_of_tile_ = lines_ * c.n_blocks;
+      last_tile_ = (n_lines - 1) / lines_of_tile_;
+      last_lines_ = (n_lines - last_tile_ * lines_of_tile_ + c.n_blocks - 1) / c.n_blocks;
     }
 
     Fetch of(int64_t tile, int64_t i) const {
-      if (tile >= n_tiles_ || i >= n_panels_) return {nullptr, 0};
-      return {at_ + i * to_next_ + tile * of_tile_ * 64, lines_};
+      if (tile > last_tile_ || i >= n_panels_) return {nullptr, 0};
+      return {at_ + i * to_next_ + tile * lines_of_tile_ * 64, tile < last_tile_ ? lines_ : last_lines_};
     }
 
    private:
     const uint8_t* at_;
-    int64_t to_next_;  // panel, in bytes
-    int64_t n_panels_;
-    int64_t lines_ = 0;    // at a block
-    int64_t of_tile_ = 0;  // lines
-    int64_t n_tiles_ = 0;  // that ask
+    int64_t to_next_;                          // panel, in bytes
+    int64_t n_panels_;                         // that lie there
+    int64_t lines_ = 0, lines_of_tile_ = 0;    // lines_ at each block
+    int64_t last_tile_ = -1, last_lines_ = 0;  // of those that ask
   };
 
   static void multiply_chunk(const PanelMatmulParams& p, const Chunk& c) {
