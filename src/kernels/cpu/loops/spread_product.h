@@ -115,14 +115,14 @@ class SpreadProduct {
   // the 256 KiB, or more, of a second-level one, through which their outputs go once for a chunk.
   static constexpr int64_t kChunkBlocks = 8;
   static constexpr int64_t kMostPanels = 32;
-  static_assert(kChunkBlocks % Format::kUnitBlocks == 0);
+  static_assert(Format::kUnitBlocks == 1 || Format::kUnitBlocks == kChunkBlocks);
   static_assert(!requires(PanelMatmulParams p) { Format::panel(p, 0); });  // in planes
 
   template <int kRows>
   using Rows = SpreadRows<V, Whole, kRows>;
 
-  // The blocks of a row in as few chunks as there can be, as long as each other or nearly. (Where units have
-  // several blocks, all chunks have kChunkBlocks.)
+  // The blocks of a row in as few chunks as there can be, as long as each other or nearly: whole units, since
+  // a row of units of several blocks is whole chunks.
   struct Blocks {
     int64_t n_blocks, n_chunks;
 
