@@ -119,7 +119,7 @@ constexpr int kDTypeIds = 40;  // above every DType
 // How weights lie in the panels of all ISAs. Whoever changes what a `pack` writes, or in which panels an
 // ISA keeps a type, raises it, since panels are kept in files (backend/repack_cache.h);
 // tests/ops/panel_layout_test.cpp notices who forgets.
-constexpr int kPanelLayoutVersion = 6;
+constexpr int kPanelLayoutVersion = 7;
 
 // How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane
 // of a vector is an output. The layout is the ISA's own.

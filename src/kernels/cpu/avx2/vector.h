@@ -155,12 +155,6 @@ struct Avx2Vector {
   static I shift_left_i16(I x) {
     return _mm256_slli_epi16(x, kBits);
   }
-  // `value` in byte i where bit i of the 32 from p on is 1, else 0.
-  static I select_bytes(const uint8_t* p, int8_t value) {
-    uint32_t bits;
-    std::memcpy(&bits, p, sizeof bits);
-    return keep_bytes(_mm256_set1_epi8(value), bits);
-  }
   // A bit for each byte.
   static uint64_t bytes_below(I x, int n) {
     const I least = _mm256_min_epu8(x, _mm256_set1_epi8(static_cast<char>(n - 1)));

@@ -23,6 +23,8 @@ struct GenericVector {
   static constexpr int kTilePanels = 1, kTileRows = 4;
   static constexpr int kFloatTilePanels = 2, kFloatTileRows = 4;
   static constexpr int kScoreRows = 2, kScoreVectors = 4;
+  // To multiply quantized weights takes longer than to read them in any order: one run of panels.
+  static constexpr bool kTakesTwoRuns = false;
 
   static F zero() { return F{}; }
   static F set(float x) { return F{x, x, x, x}; }
@@ -168,12 +170,6 @@ struct GenericVector {
   template <int kBits>
   static I shift_left_i16(I x) {
     return bits<I>(static_cast<Shorts>(bits<Shorts>(x) << kBits));
-  }
-  // `value` in byte i where bit i of the 16 from p on is 1, else 0.
-  [[gnu::noinline]] static I select_bytes(const uint8_t* p, int8_t value) {
-    Bytes x;
-    for (int64_t i = 0; i < 16; ++i) x[i] = (p[i / 8] >> i % 8 & 1) != 0 ? value : int8_t{0};
-    return bits<I>(x);
   }
   // table[i] of bytes i < 16.
   [[gnu::noinline]] static I lookup(const int8_t (&table)[16], I index) {

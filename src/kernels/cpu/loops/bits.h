@@ -2,7 +2,8 @@
 // (Products::place())
 //   four bits  four vectors: vector g in their low nibbles, vector 4 + g in the high ones
 //   two bits   two vectors: vector g in the bit pairs g / 2 of vector g % 2
-//   one bit    vector g in the bits from 4 g L on, where L = V::kLanes
+//   one bit    one vector: vector g in bit g of each byte; or, where V::select_bytes() takes a mask, vector g
+//              in the bits from 4 g L on, where L = V::kLanes
 // put_… write a row's block of values q[32] where all bits are 0 before; get_… give vector g, one value in a
 // byte.
 #pragma once
@@ -32,6 +33,20 @@ inline void store_four(uint8_t* bytes, uint32_t four) {
   std::memcpy(bytes, &four, sizeof four);
 }
 
+// Field i of each byte, kWidth bits wide, with its lowest bit as bit kBit.
+template <class V, int kWidth, int kBit, int kLast = 8 / kWidth - 1>
+[[gnu::always_inline]] inline typename V::I field_at(typename V::I bytes, int i) {
+  if constexpr (kLast > 0) {
+    if (i < kLast) return field_at<V, kWidth, kBit, kLast - 1>(bytes, i);
+  }
+  constexpr int kUp = kBit - kLast * kWidth, kMask = ((1 << kWidth) - 1) << kBit;
+  if constexpr (kUp > 0) {
+    return V::template byte_field<0, kMask>(V::template shift_left_i16<kUp>(bytes));
+  } else {
+    return V::template byte_field<-kUp, kMask>(bytes);
+  }
+}
+
 template <class V>
 void put_nibbles(uint8_t* block, int64_t row, const uint8_t* q) {
   for (int64_t i = 0; i < 16; i += 4)
@@ -40,8 +55,7 @@ void put_nibbles(uint8_t* block, int64_t row, const uint8_t* q) {
 
 template <class V>
 typename V::I get_nibbles(const uint8_t* block, int g) {
-  const typename V::I bytes = V::load_bytes(block + g % 4 * 4 * V::kLanes);
-  return g < 4 ? V::template byte_field<0, 15>(bytes) : V::template byte_field<4, 15>(bytes);
+  return field_at<V, 4, 0>(V::load_bytes(block + g % 4 * 4 * V::kLanes), g / 4);
 }
 
 template <class V>
@@ -55,35 +69,43 @@ void put_pairs(uint8_t* block, int64_t row, const uint8_t* q) {
   }
 }
 
-template <class V>
+// The pair in bits kBit and kBit + 1.
+template <class V, int kBit = 0>
 typename V::I get_pairs(const uint8_t* block, int g) {
-  const typename V::I bytes = V::load_bytes(block + g % 2 * 4 * V::kLanes);
-  switch (g / 2) {
-    case 0:
-      return V::template byte_field<0, 3>(bytes);
-    case 1:
-      return V::template byte_field<2, 3>(bytes);
-    case 2:
-      return V::template byte_field<4, 3>(bytes);
-    default:
-      return V::template byte_field<6, 3>(bytes);
-  }
+  return field_at<V, 2, kBit>(V::load_bytes(block + g % 2 * 4 * V::kLanes), g / 2);
+}
+
+template <class V>
+constexpr bool has_byte_masks() {
+  return requires {
+    V::select_bytes(nullptr, 0);
+  };
 }
 
 template <class V>
 void put_bits(uint8_t* block, int64_t row, const uint8_t* q) {
+  constexpr int64_t kVector = 4 * V::kLanes;
   for (int64_t i = 0; i < 32; i += 4) {
-    const int bits = q[i] | q[i + 1] << 1 | q[i + 2] << 2 | q[i + 3] << 3;
     const int64_t place = Products<V>::place(row, i);
-    uint8_t& byte = block[place / 8];
-    byte = static_cast<uint8_t>(byte | bits << place % 8);
+    if constexpr (has_byte_masks<V>()) {
+      const int bits = q[i] | q[i + 1] << 1 | q[i + 2] << 2 | q[i + 3] << 3;
+      uint8_t& byte = block[place / 8];
+      byte = static_cast<uint8_t>(byte | bits << place % 8);
+    } else {
+      uint8_t* four = block + place % kVector;
+      store_four(four, load_four(four) | load_four(q + i) << place / kVector);
+    }
   }
 }
 
-// `value` in the bytes whose bit is 1, else 0.
-template <class V>
-typename V::I get_bits(const uint8_t* block, int g, int8_t value) {
-  return V::select_bytes(block + g * V::kLanes / 2, value);
+// The bit as bit kBit.
+template <class V, int kBit>
+[[gnu::always_inline]] inline typename V::I get_bits(const uint8_t* block, int g) {
+  if constexpr (has_byte_masks<V>()) {
+    return V::select_bytes(block + g * V::kLanes / 2, 1 << kBit);
+  } else {
+    return field_at<V, 1, kBit>(V::load_bytes(block), g);
+  }
 }
 
 // Sixteen six-bit numbers of each row, the scales of a super-block, as four vectors of four numbers: the low

@@ -111,9 +111,8 @@ struct PanelQ6_K : SuperBlockPanel<V, kNibbleBytes<V> + kPairBytes<V>, 16 * V::k
   static constexpr int kGroup = 16, kZero = 32, kOffset = stored_offset<V>(kZero), kMost = 63;
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* block, int g) {
-    const typename V::I high = get_pairs<V>(block, g);
     return move_bytes<V, kOffset - kZero>(
-        V::or_i32(get_nibbles<V>(block + kPairBytes<V>, g), V::template shift_left_i16<4>(high)));
+        V::or_i32(get_nibbles<V>(block + kPairBytes<V>, g), get_pairs<V, 4>(block, g)));
   }
   struct Scales {
     const uint8_t* numbers;
@@ -151,7 +150,7 @@ struct PanelQ3_K : SuperBlockPanel<V, kPairBytes<V> + kBitBytes<V>, kSixBitBytes
   static constexpr bool kHasMin = false;
   static typename V::I bytes(const uint8_t* block, int g) {
     return move_bytes<V, kOffset - kZero>(
-        V::or_i32(get_bits<V>(block, g, 4), get_pairs<V>(block + kBitBytes<V>, g)));
+        V::or_i32(get_bits<V, 2>(block, g), get_pairs<V>(block + kBitBytes<V>, g)));
   }
   struct Scales {
     alignas(64) uint8_t numbers[16 * V::kLanes];

@@ -375,6 +375,16 @@ auto lines_ahead_of(const PanelMatmulParams& p, int64_t panel, int64_t ahead) {
   }
 }
 
+// Whether few rows of activations may take two runs of panels.
+template <class V>
+constexpr bool takes_two_runs() {
+  if constexpr (requires { V::kTakesTwoRuns; }) {
+    return V::kTakesTwoRuns;
+  } else {
+    return true;
+  }
+}
+
 // Few rows of activations, several runs of panels.
 template <class V, class Format>
 void multiply_runs(const PanelMatmulParams& p) {
@@ -398,7 +408,9 @@ void multiply_runs(const PanelMatmulParams& p) {
 // fetched.
 template <class V, class Format>
 void multiply_stream(const PanelMatmulParams& p) {
-  if (p.run_step != 0) return multiply_runs<V, Format>(p);
+  if constexpr (takes_two_runs<V>()) {
+    if (p.run_step != 0) return multiply_runs<V, Format>(p);
+  }
   auto fetcher = fetcher_of_next_turn<Format>(p);
   for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) {
     const auto first = panel_at<Format>(p, panel);

@@ -244,7 +244,9 @@ struct QuantizedProduct {
   using Spread = SpreadProduct<V, Format, Whole>;
   static constexpr bool kIsSpread = sums_in_words<V>();
   // PanelMatmul::two_run_rows.
-  static constexpr int64_t kTwoRunRows = V::kTilePanels == 2 ? InPlace::kMostRows : kStreamedRows;
+  static constexpr int64_t kTwoRunRows = !takes_two_runs<V>()  ? 0
+                                         : V::kTilePanels == 2 ? InPlace::kMostRows
+                                                               : kStreamedRows;
 
   static constexpr int64_t shared_rows() {
     if constexpr (kIsSpread) {

@@ -74,8 +74,8 @@ void put_five_bits(uint8_t* bytes, int64_t row, const Block& block) {
 }
 
 template <class V>
-typename V::I get_five_bits(const uint8_t* bytes, int g) {
-  return V::or_i32(get_bits<V>(bytes, g, 16), get_nibbles<V>(bytes + kBitBytes<V>, g));
+[[gnu::always_inline]] inline typename V::I get_five_bits(const uint8_t* bytes, int g) {
+  return V::or_i32(get_bits<V, 4>(bytes, g), get_nibbles<V>(bytes + kBitBytes<V>, g));
 }
 
 template <class V>

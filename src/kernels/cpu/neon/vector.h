@@ -161,12 +161,6 @@ struct NeonVector {
   static I shift_left_i16(I x) {
     return vreinterpretq_s32_s16(vshlq_n_s16(vreinterpretq_s16_s32(x), kBits));
   }
-  // `value` in byte i where bit i of the 16 from p on is 1, else 0.
-  static I select_bytes(const uint8_t* p, int8_t value) {
-    const uint8x16_t spread = vcombine_u8(vdup_n_u8(p[0]), vdup_n_u8(p[1]));
-    const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
-    return vreinterpretq_s32_u8(vandq_u8(vtstq_u8(spread, bit), vdupq_n_u8(static_cast<uint8_t>(value))));
-  }
   // table[i] of bytes i < 16.
   static I lookup(const int8_t (&table)[16], I i) {
     return vreinterpretq_s32_s8(vqtbl1q_s8(vld1q_s8(table), vreinterpretq_u8_s32(i)));
