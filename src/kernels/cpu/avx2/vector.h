@@ -20,6 +20,9 @@ struct Avx2Vector {
   static constexpr int kTilePanels = 1, kTileRows = 6;
   static constexpr int kFloatTilePanels = 2, kFloatTileRows = 6;
   static constexpr int kScoreRows = 6, kScoreVectors = 2;
+  // Rows of activations up to which unpacking weights anew for each tile beats doing it once (nibbles take an
+  // operation or two each).
+  static constexpr int64_t kPackedRows = 7, kNibbleRows = 8;
 
   static F zero() { return _mm256_setzero_ps(); }
   static F set(float x) { return _mm256_set1_ps(x); }
