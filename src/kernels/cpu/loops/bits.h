@@ -2,10 +2,10 @@
 // (Products::place())
 //   four bits  four vectors: vector g in their low nibbles, vector 4 + g in the high ones
 //   two bits   two vectors: vector g in the bit pairs g / 2 of vector g % 2
-//   one bit    one vector: vector g in bit g of each byte; or, where V::select_bytes() takes a mask, vector g
-//              in the bits from 4 g L on, where L = V::kLanes
+//   one bit    one vector: vector g in bit g of each byte; or, where V has select_bytes() (masks of bytes),
+//              vector g in the bits from 4 g L on, where L = V::kLanes
 // put_… write a row's block of values q[32] where all bits are 0 before; get_… give vector g, one value in a
-// byte.
+// byte, its lowest bit as bit kBit.
 #pragma once
 
 #include <cstdint>
