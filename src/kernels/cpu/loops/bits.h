@@ -33,7 +33,9 @@ inline void store_four(uint8_t* bytes, uint32_t four) {
   std::memcpy(bytes, &four, sizeof four);
 }
 
-// Field i of each byte, kWidth bits wide, with its lowest bit as bit kBit.
+// Field i of each byte, kWidth bits wide, with its lowest bit as bit kBit. Inlined, as get_bits() and what
+// calls it are, so that i is a constant in loops that are unrolled: g++ 12 would leave one function that
+// looks.
 template <class V, int kWidth, int kBit, int kLast = 8 / kWidth - 1>
 [[gnu::always_inline]] inline typename V::I field_at(typename V::I bytes, int i) {
   if constexpr (kLast > 0) {

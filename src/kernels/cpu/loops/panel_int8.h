@@ -375,7 +375,7 @@ auto lines_ahead_of(const PanelMatmulParams& p, int64_t panel, int64_t ahead) {
   }
 }
 
-// Whether few rows of activations may take two runs of panels.
+// Whether few rows of activations may take two runs of panels of quantized weights.
 template <class V>
 constexpr bool takes_two_runs() {
   if constexpr (requires { V::kTakesTwoRuns; }) {
