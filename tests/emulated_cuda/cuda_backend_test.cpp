@@ -79,7 +79,7 @@ TEST_F(EmulatedCudaBackend, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
 
 TEST_F(EmulatedCudaBackend, ARefusedLaunchFailsTheRequestAndNotTheNext) {
   const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
-  start_device({.launches_until_refused = 5});
+  start_device({.launches_until_refused = 4});
   const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
   const auto failed = generate(loaded);
   ASSERT_FALSE(failed.ok());

@@ -22,6 +22,7 @@
 #define __device__
 #define __host__
 #define __shared__ static
+#define __grid_constant__
 
 #define threadIdx (::inferno::emulated_cuda::thread_index)
 #define blockIdx (::inferno::emulated_cuda::block_index)

@@ -1,9 +1,11 @@
 #include "backend/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <ctime>
 #include <optional>
 #include <vector>
 
+#include "backend/cost.h"
 #include "backend/cuda/batch_on_device.h"
 #include "backend/cuda/cuda_ceilings.h"
 #include "backend/cuda/device.h"
@@ -18,9 +20,17 @@ namespace {
 
 namespace launch = kernels::cuda;
 
-const float* bias_of(const Weight& w) {
+// Of a vector, or nullptr where it is empty.
+const float* values_of(const Weight& w) {
   return static_cast<const float*>(w.data.get());
 }
+
+// Elements from a row to the next.
+int64_t stride_of(const Tensor& t) {
+  return t.n_elements() / t.shape[0];
+}
+
+const Weight kNoBias;
 
 class CudaBackend final : public Backend {
  public:
@@ -100,7 +110,7 @@ class CudaBackend final : public Backend {
 
   void do_matmul(const MatmulArgs& a) override {
     put("matmul", [&](launch::Stream stream) {
-      launch::matmul({a.w.data.get(), a.w.dtype, bias_of(a.bias), a.x.as<float>(), a.y.as<float>(),
+      launch::matmul({a.w.data.get(), a.w.dtype, values_of(a.bias), a.x.as<float>(), a.y.as<float>(),
                       a.x.shape[0], a.w.rows, a.w.cols},
                      stream);
     });
@@ -108,8 +118,7 @@ class CudaBackend final : public Backend {
 
   void do_rms_norm(const RmsNormArgs& a) override {
     put("rms_norm", [&](launch::Stream stream) {
-      launch::rms_norm({a.x.as<float>(), static_cast<const float*>(a.w.data.get()), a.y.as<float>(),
-                        a.x.rows(), a.x.cols(), a.eps},
+      launch::rms_norm({a.x.as<float>(), values_of(a.w), a.y.as<float>(), a.x.rows(), a.x.cols(), a.eps},
                        stream);
     });
   }
@@ -167,7 +176,80 @@ class CudaBackend final : public Backend {
     });
   }
 
+  void do_qkv_step(const QkvArgs& a) override {
+    rms_norm({a.norm, a.x, a.normed, a.eps});
+    if (a.wq.dtype == a.wk.dtype && a.wq.dtype == a.wv.dtype) {
+      multiply({{a.wq, a.bq, a.normed, a.q}, {a.wk, a.bk, a.normed, a.k}, {a.wv, a.bv, a.normed, a.v}});
+    } else {
+      matmul({a.wq, a.bq, a.normed, a.q});
+      matmul({a.wk, a.bk, a.normed, a.k});
+      matmul({a.wv, a.bv, a.normed, a.v});
+    }
+    put("finish_heads", [&](launch::Stream stream) {
+      launch::finish_heads(
+          {a.q.as<float>(), a.k.as<float>(), a.v.as<float>(), values_of(a.q_norm), values_of(a.k_norm),
+           a.cos_sin.as<float>(), a.batch.slot_mapping, a.kv, a.batch.n_tokens, a.q.shape[1],
+           a.cos_sin.shape[1], stride_of(a.q), stride_of(a.k), stride_of(a.v), a.eps, a.rope_style},
+          stream);
+    });
+  }
+
+  void do_out_proj_step(const OutProjArgs& a) override {
+    multiply_and_add({a.wo, a.bias, a.attended, a.scratch}, a.post_norm, a.eps, a.x);
+  }
+
+  void do_mlp_step(const MlpArgs& a) override {
+    rms_norm({a.norm, a.x, a.normed, a.eps});
+    if (a.w_gate.dtype == a.w_up.dtype) {
+      const Operation operation(
+          *this, "matmul",
+          sum_of_costs({{a.w_gate, kNoBias, a.normed, a.gate}, {a.w_up, kNoBias, a.normed, a.up}}));
+      put("gated_matmul", [&](launch::Stream stream) {
+        launch::gated_matmul(
+            {a.w_gate.data.get(), a.w_up.data.get(), a.w_gate.dtype, a.normed.as<float>(), a.gate.as<float>(),
+             a.normed.shape[0], a.w_gate.rows, a.w_gate.cols, a.activation},
+            stream);
+      });
+    } else {
+      matmul({a.w_gate, kNoBias, a.normed, a.gate});
+      matmul({a.w_up, kNoBias, a.normed, a.up});
+      act_mul({a.gate, a.up, a.gate, a.activation});
+    }
+    multiply_and_add({a.w_down, kNoBias, a.gate, a.normed}, a.post_norm, a.eps, a.x);
+  }
+
  private:
+  using Products = std::initializer_list<MatmulArgs>;
+
+  static metrics::Cost sum_of_costs(Products products) {
+    metrics::Cost sum;
+    for (const MatmulArgs& product : products) sum += cost(product, {});
+    return sum;
+  }
+
+  // Products of the same rows with matrices of one type, in one launch; added to what is there if `add`.
+  void multiply(Products products, bool add = false) {
+    const Operation operation(*this, "matmul", sum_of_costs(products));
+    const MatmulArgs& first = *products.begin();
+    launch::SharedMatmulParams params = {
+        {}, 0, first.w.dtype, first.x.as<float>(), first.x.shape[0], first.w.cols, add};
+    for (const MatmulArgs& product : products) {
+      params.matrices[params.n_matrices++] = {product.w.data.get(), values_of(product.bias),
+                                              product.y.as<float>(), product.w.rows};
+    }
+    put("matmul", [&](launch::Stream stream) { launch::shared_matmul(params, stream); });
+  }
+
+  // x += the product or, where there is a norm for it, that of the product, which is then left in product.y.
+  void multiply_and_add(const MatmulArgs& product, const Weight& post_norm, float eps, const Tensor& x) {
+    if (post_norm.empty()) return multiply({{product.w, product.bias, product.x, x}}, /*add=*/true);
+    matmul(product);
+    put("add_rms_norm", [&](launch::Stream stream) {
+      launch::add_rms_norm(
+          {product.y.as<float>(), values_of(post_norm), x.as<float>(), x.rows(), x.cols(), eps}, stream);
+    });
+  }
+
   // Nothing is launched after a failure: what it would read is not there.
   template <class Launch>
   void put(std::string_view operation, const Launch& launch_it) {

@@ -1,28 +1,36 @@
 #include "kernels/cuda/device/launch_kernel.h"
-#include "kernels/cuda/device/reduce.h"
+#include "kernels/cuda/device/rms.h"
 
 namespace inferno::kernels::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-
-// A block for a row.
+// A block for a row, here and below.
 __global__ void rms_norm_kernel(RmsNormParams p) {
-  __shared__ float scratch[kThreads / kWarpSize];
   const float* x = p.x + blockIdx.x * p.dim;
   float* y = p.y + blockIdx.x * p.dim;
-  float squares = 0.0f;
-  for (int64_t i = threadIdx.x; i < p.dim; i += kThreads) squares = fmaf(x[i], x[i], squares);
-  const float sum = reduce_block<kThreads>(squares, Sum(), scratch);
-  const float scale = 1.0f / sqrtf(sum / static_cast<float>(p.dim) + p.eps);
-  for (int64_t i = threadIdx.x; i < p.dim; i += kThreads) y[i] = x[i] * scale * p.w[i];
+  const float scale = rms_scale(x, p.dim, p.eps);
+  for (int64_t i = threadIdx.x; i < p.dim; i += kNormThreads) y[i] = x[i] * scale * p.w[i];
+}
+
+__global__ void add_rms_norm_kernel(RmsNormParams p) {
+  const float* x = p.x + blockIdx.x * p.dim;
+  float* y = p.y + blockIdx.x * p.dim;
+  const float scale = rms_scale(x, p.dim, p.eps);
+  for (int64_t i = threadIdx.x; i < p.dim; i += kNormThreads) y[i] += x[i] * scale * p.w[i];
+}
+
+void launch_rows(void (*kernel)(RmsNormParams), const RmsNormParams& p, Stream stream) {
+  if (p.n > 0) launch(kernel, dim3(static_cast<unsigned>(p.n)), dim3(kNormThreads), stream, p);
 }
 
 }  // namespace
 
 void rms_norm(const RmsNormParams& p, Stream stream) {
-  if (p.n == 0) return;
-  launch(rms_norm_kernel, dim3(static_cast<unsigned>(p.n)), dim3(kThreads), stream, p);
+  launch_rows(rms_norm_kernel, p, stream);
+}
+
+void add_rms_norm(const RmsNormParams& p, Stream stream) {
+  launch_rows(add_rms_norm_kernel, p, stream);
 }
 
 }  // namespace inferno::kernels::cuda
