@@ -6,19 +6,24 @@ source tools/packages.sh
 
 usage() {
   cat <<'END'
-usage: bench/gpu.sh FOLDER    on a machine with a GPU, CUDA, CMake, ninja and g++: builds, runs the op and model tests and
-                             compute-sanitizer on the card, the ladder and the quick suite, and prints the tables; what
-                             each stage printed and the reports are left in FOLDER. Needs no network; each stage has a
-                             limit of time. Exit code 1 if a stage failed
-       bench/gpu.sh --fetch   on a machine with network and apt: puts the packages of libraries that the build needs into
-                             build/gpu-packages, for a GPU machine that lacks them and has none; take that folder along
+usage: bench/gpu.sh FOLDER [PART...]   on a machine with a GPU, CUDA, CMake, ninja and g++: builds and does these parts, all
+                                      of them without any; what each stage printed and the reports are left in FOLDER.
+                                      Needs no network; each stage has a limit of time. Exit code 1 if one failed
+  tests       the op tests, the steps, the contract and the goldens on the card (some 5 minutes with the build)
+  sanitize    compute-sanitizer's memcheck, racecheck and initcheck over the op tests (at most 6)
+  speed       of each of MODELS 128 tokens decoded after 32 and a prompt of 2048, a line each in FOLDER/generation.jsonl;
+              the ladder of qwen3-0.6b in Q8_0 (at most 8)
+       bench/gpu.sh --fetch           on a machine with network and apt: puts the packages of libraries that the build
+                                      needs, and the goldens where they are here, into build/gpu-packages, for a GPU
+                                      machine that lacks them; take that folder along
 
-INFERNO_SHARED_DATA is where the goldens are; without them their tests are skipped. MODELS are the models that are timed
-(default: synthetic:qwen3-0.6b:bf16 and synthetic:llama-3.2-1b:bf16).
+MODELS are synthetic ones (default: synthetic:NAME:bf16 of llama-3.2-1b, qwen3-0.6b, qwen3-1.7b and gemma-3-1b). The goldens are
+looked for in $INFERNO_SHARED_DATA, in what was fetched and in ../shared/data.
 END
 }
 
 kPackages=build/gpu-packages
+kData=${INFERNO_SHARED_DATA:-../shared/data}
 
 # The libraries with what they are linked to, and pkg-config, but nothing that every compiler comes with.
 fetch() {
@@ -30,7 +35,15 @@ fetch() {
   mkdir -p "$kPackages"
   # shellcheck disable=SC2086
   (cd "$kPackages" && apt-get download $packages)
-  say "$(find "$kPackages" -name '*.deb' | wc -l) packages, $(du -sh "$kPackages" | cut -f 1), are in $kPackages"
+  # Those of F32 weights are half of all, and a GPU machine may take only so much along.
+  if [[ -d $kData/golden ]]; then
+    mkdir -p "$kPackages/data"
+    cp -r "$kData"/{golden,models} "$kPackages/data"
+    chmod -R u+w "$kPackages/data"
+    rm "$kPackages"/data/golden/*-f32.*
+  fi
+  say "$(find "$kPackages" -name '*.deb' | wc -l) packages and $(find "$kPackages" -name '*.gguf' | wc -l) goldens," \
+    "$(du -sh "$kPackages" | cut -f 1), are in $kPackages"
 }
 
 # Unpacks the packages beside the system and lets cmake, pkg-config and the loader look there.
@@ -41,19 +54,23 @@ use_fetched() {
   for deb in "$kPackages"/*.deb; do dpkg-deb --extract "$deb" "$root"; done
   export PATH=$PATH:$root/usr/bin CMAKE_PREFIX_PATH=$root/usr
   export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+  if [[ -z ${INFERNO_SHARED_DATA:-} && -d $kPackages/data ]]; then export INFERNO_SHARED_DATA=$PWD/$kPackages/data; fi
   export PKG_CONFIG_LIBDIR=$libraries/pkgconfig:$root/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root
 }
 
 failed=()
 
-# stage NAME SECONDS COMMAND...: its output goes to FOLDER/NAME.log, its end is shown.
+# stage NAME SECONDS COMMAND...: its output goes to FOLDER/NAME.log, its end is shown. Tests that were skipped are counted:
+# a card that they ran on passes none of them unseen.
 stage() {
-  local name=$1 limit=$2 started=$SECONDS code=0
+  local name=$1 limit=$2 started=$SECONDS code=0 skipped
   shift 2
   timeout "$limit" "$@" >"$out/$name.log" 2>&1 || code=$?
   # A filter that no test matches is no success.
   if ((code == 0)) && grep -q 'Running 0 tests' "$out/$name.log"; then code=1; fi
-  printf '== %s: %s, %d s\n' "$name" "$( ((code == 0)) && echo passed || echo "FAILED ($code)")" $((SECONDS - started))
+  skipped=$(grep -c '^\[  SKIPPED \].* ms)$' "$out/$name.log") || true
+  printf '== %s: %s%s, %d s\n' "$name" "$( ((code == 0)) && echo passed || echo "FAILED ($code)")" \
+    "$( ((skipped == 0)) || echo ", $skipped tests SKIPPED")" $((SECONDS - started))
   tail -n "${lines:-4}" "$out/$name.log"
   ((code == 0)) || failed+=("$name")
 }
@@ -67,14 +84,32 @@ build() {
     cmake --build build/test --target inferno op_tests model_tests
 }
 
-# What a tool of compute-sanitizer says of the op tests; attention's are too many for it, so that some stand for all.
+# What a tool of compute-sanitizer says of the op tests and steps; attention's are too many for it, so that some stand for all:
+# windows, large scores, paged blocks and ragged batches, in every type of a cache.
 sanitize() {
   compute-sanitizer --tool "$1" --error-exitcode 9 build/test/bin/op_tests \
-    --gtest_filter='On/*/cuda:-On/AttentionTest.*/cuda:On/MatmulTest.*Own*/cuda' &&
+    --gtest_filter='On/*/cuda:On/StepsTest.*_cuda:-On/AttentionTest.*/cuda:On/MatmulTest.*Own*/cuda' &&
     compute-sanitizer --tool "$1" --error-exitcode 9 build/test/bin/op_tests \
-      --gtest_filter='On/AttentionTest.Positions*/cuda:On/AttentionTest.Large*/cuda'
+      --gtest_filter='On/AttentionTest.Positions*/cuda:On/AttentionTest.Large*/cuda:On/AttentionTest.*Block*/cuda:On/AttentionTest.*Batch*/cuda'
 }
-export -f build sanitize
+
+# The rows of a model: decode after a short prompt, and a long prompt.
+time_model() {
+  local file=$scratch/model.gguf
+  rm -f "$file"
+  build/test/bin/inferno synthesize "${1#synthetic:}" "$file" &&
+    bench_row "$file" 32 128 && bench_row "$file" 2048 1
+}
+bench_row() {
+  build/test/bin/inferno bench generation --backend cuda --model "$1" --prompt-tokens "$2" --max-new-tokens "$3" --trials 3 \
+    --max-seconds 25 --output-dir "$out/reports" --log "$out/generation.jsonl"
+}
+# The ladder, which without its GPU rung would be none.
+climb() {
+  build/test/bin/inferno bench ladder --model synthetic:qwen3-0.6b:q8_0 --max-seconds 100 -o "$out/ladder.json" &&
+    python3 -c 'import json, sys; sys.exit(not any(rung["backend"] == "cuda" and rung["decode_tps"] for rung in json.load(open(sys.argv[1]))["rungs"]))' "$out/ladder.json"
+}
+export -f build sanitize time_model bench_row climb
 
 case ${1:-} in
   --fetch)
@@ -93,26 +128,46 @@ if ! command -v nvidia-smi >/dev/null; then
 fi
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
+shift
+parts=("$@")
+((${#parts[@]} > 0)) || parts=(tests sanitize speed)
+for part in "${parts[@]}"; do
+  if [[ ! $part =~ ^(tests|sanitize|speed)$ ]]; then
+    say "bench/gpu.sh: expected parts among tests, sanitize and speed, found '$part'"
+    exit 2
+  fi
+done
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export out scratch
 use_fetched
 export PATH=$PATH:/usr/local/cuda/bin  # compute-sanitizer
-read -ra models <<<"${MODELS:-synthetic:qwen3-0.6b:bf16 synthetic:llama-3.2-1b:bf16}"
+read -ra models <<<"${MODELS:-synthetic:llama-3.2-1b:bf16 synthetic:qwen3-0.6b:bf16 synthetic:qwen3-1.7b:bf16 synthetic:gemma-3-1b:bf16}"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
 stage build 240 bash -c build
 if ((${#failed[@]} > 0)); then
   exit 1
 fi
-stage starts 30 build/test/bin/inferno generate --backend cuda "Once upon a time" 16
-stage op_tests 60 build/test/bin/op_tests --gtest_filter='*/cuda'
-stage model_tests 60 build/test/bin/model_tests --gtest_filter='*cuda*'
-for tool in memcheck racecheck initcheck; do
-  stage "$tool" 60 bash -c "sanitize $tool"
+for part in "${parts[@]}"; do
+  case $part in
+    tests)
+      stage starts 30 build/test/bin/inferno generate --backend cuda "Once upon a time" 16
+      stage op_tests 90 build/test/bin/op_tests --gtest_filter='*/cuda:*_cuda'
+      stage model_tests 90 build/test/bin/model_tests --gtest_filter='*cuda*'
+      ;;
+    sanitize)
+      for tool in memcheck racecheck initcheck; do
+        stage "$tool" 120 bash -c "sanitize $tool"
+      done
+      ;;
+    speed)
+      for model in "${models[@]}"; do
+        lines=40 stage "speed_${model//[^a-zA-Z0-9.]/_}" 80 bash -c "time_model $model"
+      done
+      lines=40 stage ladder 130 bash -c climb
+      ;;
+  esac
 done
-lines=40
-for model in "${models[@]}"; do
-  stage "suite_${model//[^a-zA-Z0-9.]/_}" 60 build/test/bin/inferno bench generation --backend cuda --model "$model" --suite quick \
-    --max-seconds 30 --output-dir "$out"
-done
-stage ladder 60 build/test/bin/inferno bench ladder --model "${models[0]}" --max-seconds 40 -o "$out/ladder.json"
 if ((${#failed[@]} > 0)); then
   echo "FAILED: ${failed[*]}"
   exit 1

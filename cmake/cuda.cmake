@@ -3,7 +3,7 @@
 # INFERNO_WITH_CUDA or, where that is false, INFERNO_NO_CUDA_BECAUSE.
 # INFERNO_CUDA_ARCHITECTURES says for which GPUs, as CMAKE_CUDA_ARCHITECTURES does, whatever this machine has: each costs
 # time to compile and place in the program; what is not named -real also brings code that newer GPUs' drivers compile.
-# Where it is empty, AUTO builds for the GPUs of this machine, ON for all_architectures.
+# Where it is empty, AUTO builds for the GPUs of this machine, ON for all_architectures, as "all" asks for in either case.
 set(INFERNO_CUDA AUTO CACHE STRING "CUDA kernels: AUTO, ON or OFF")
 set_property(CACHE INFERNO_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(INFERNO_CUDA_ARCHITECTURES "" CACHE STRING "The GPUs that the CUDA kernels are for; empty: see cmake/cuda.cmake")
@@ -61,6 +61,9 @@ endfunction()
 
 set(INFERNO_NO_CUDA_BECAUSE "")
 set(architectures ${INFERNO_CUDA_ARCHITECTURES})
+if(architectures STREQUAL "all")
+  set(architectures ${all_architectures})
+endif()
 if(NOT INFERNO_CUDA)
   set(INFERNO_NO_CUDA_BECAUSE "INFERNO_CUDA was OFF")
 else()

@@ -104,6 +104,7 @@ void with_golden(const std::string& path, const Check& check) {
   const std::string folder = path.substr(0, path.find('/'));
   const std::string file = path.substr(folder.size() + 1);
   REQUIRE_SHARED_DATA(folder + "/golden.json");
+  REQUIRE_SHARED_DATA(path);
   const auto goldens = parse_json(test::read_file(test::shared_data(folder + "/golden.json"))).value();
   for (const auto& golden : goldens["cases"]) {
     if (golden["model"] == file) return check(golden, test::shared_data(folder));
