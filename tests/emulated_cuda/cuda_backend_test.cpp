@@ -56,6 +56,9 @@ TEST_F(EmulatedCudaBackend, SaysWhyItIsNotThere) {
   expect_part(why_not({.devices = 0}), "no NVIDIA GPU was found");
   expect_part(why_not({.compute_capability = 75}), "compute capability 7.5, expected 8.0 or newer");
   expect_part(why_not({.launches_until_refused = 0}), "does not run this build's kernels");
+  // As cmake/cuda.cmake builds for them.
+  expect_part(why_not({.compute_capability = 90, .launches_until_refused = 0}), "CTURES=90a-real if");
+  expect_part(why_not({.compute_capability = 89, .launches_until_refused = 0}), "CTURES=89 if");
 }
 
 TEST_F(EmulatedCudaBackend, SaysHowMuchMemoryIsMissing) {
@@ -65,6 +68,15 @@ TEST_F(EmulatedCudaBackend, SaysHowMuchMemoryIsMissing) {
   EXPECT_EQ(buffer.error().code, ErrorCode::kResource);
   expect_part(buffer.error().message, "1.1 GB were asked for, 268.4 MB are free");
   EXPECT_TRUE(backend->end_forward().ok()) << "it has been reported";
+}
+
+TEST_F(EmulatedCudaBackend, ADeviceThatDoesNotTellItsMemoryIsOneWithRoom) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  start_device({.hides_memory = true});
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  EXPECT_EQ(loaded.model->backend().available_memory(), std::nullopt);
+  const auto generated = generate(loaded);
+  EXPECT_TRUE(generated.ok()) << generated.error().message;  // that it does not is no launch's error
 }
 
 TEST_F(EmulatedCudaBackend, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
@@ -85,6 +97,7 @@ TEST_F(EmulatedCudaBackend, ARefusedLaunchFailsTheRequestAndNotTheNext) {
   ASSERT_FALSE(failed.ok());
   EXPECT_EQ(failed.error().code, ErrorCode::kRuntime);
   expect_part(failed.error().message, "launching matmul failed");
+  expect_part(failed.error().message, "; look at nvidia-smi, or take --backend parallel");
   start_device();
   EXPECT_TRUE(generate(loaded).ok());
 }
@@ -98,6 +111,7 @@ TEST_F(EmulatedCudaBackend, ALostDeviceFailsEveryRequestFromThenOn) {
     ASSERT_FALSE(failed.ok());
     EXPECT_EQ(failed.error().code, ErrorCode::kRuntime);
     expect_part(failed.error().message, "unspecified launch failure");
+    expect_part(failed.error().message, "start the program anew");
   }
 }
 

@@ -66,7 +66,16 @@ enum cudaError_t {
   cudaErrorMemoryAllocation,
   cudaErrorInvalidConfiguration,
   cudaErrorNoDevice,
+  cudaErrorIllegalAddress,
+  cudaErrorLaunchTimeout,
+  cudaErrorAssert,
+  cudaErrorHardwareStackError,
+  cudaErrorIllegalInstruction,
+  cudaErrorMisalignedAddress,
+  cudaErrorInvalidAddressSpace,
+  cudaErrorInvalidPc,
   cudaErrorLaunchFailure,
+  cudaErrorMpsClientTerminated,
 };
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);

@@ -13,6 +13,8 @@ struct Faults {
   size_t memory_bytes = size_t{256} << 20;
   int launches_until_refused = -1;  // the launch after so many is refused
   int launches_until_broken = -1;   // the one after so many dies, and the device with it
+  int allocations_until_full = -1;  // before the one after so many, another process takes what is left
+  bool hides_memory = false;        // it does not tell how much is left
 };
 
 // A new device with these faults; what was allocated on the old one stays allocated.

@@ -31,6 +31,7 @@ struct Device {
   cudaError_t broken = cudaSuccess;  // what every call answers from then on
   std::string diagnosis;
   int launches = 0;
+  int allocations = 0;
 };
 Device device;
 
@@ -91,9 +92,14 @@ bool has_host_pointer(const std::vector<uintptr_t>& words) {
   });
 }
 
-// Whether a fault that comes after `count` launches has come; -1 is never.
-bool is_due(int count) {
-  return count >= 0 && device.launches > count;
+// Whether a fault that comes after `count` launches or allocations has come with so many; -1 is never.
+bool is_due(int count, int so_far) {
+  return count >= 0 && so_far > count;
+}
+
+size_t memory_limit() {
+  const bool is_full = is_due(device.faults.allocations_until_full, device.allocations);
+  return is_full ? std::min(allocated_bytes(), device.faults.memory_bytes) : device.faults.memory_bytes;
 }
 
 }  // namespace
@@ -129,8 +135,9 @@ const char* cudaGetErrorName(cudaError_t error) {
       return "cudaErrorNoDevice";
     case cudaErrorLaunchFailure:
       return "cudaErrorLaunchFailure";
+    default:
+      return "an error that the emulation does not make";
   }
-  return "?";
 }
 
 const char* cudaGetErrorString(cudaError_t error) {
@@ -161,7 +168,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
 
 cudaError_t cudaMalloc(void** pointer, size_t bytes) {
   if (device.broken != cudaSuccess) return answer(cudaSuccess);
-  *pointer = allocate(bytes, device.faults.memory_bytes);
+  ++device.allocations;
+  *pointer = allocate(bytes, memory_limit());
   return answer(*pointer == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
 }
 
@@ -183,8 +191,9 @@ cudaError_t cudaFreeHost(void* pointer) {
 }
 
 cudaError_t cudaMemGetInfo(size_t* left, size_t* total) {
+  if (device.faults.hides_memory) return answer(cudaErrorInvalidValue);
   *total = device.faults.memory_bytes;
-  *left = *total - std::min(*total, allocated_bytes());
+  *left = memory_limit() - std::min(memory_limit(), allocated_bytes());
   return answer(cudaSuccess);
 }
 
@@ -256,10 +265,11 @@ cudaError_t emulated_launch(dim3 grid, dim3 block, std::function<void()> thread,
   constexpr unsigned kMostThreads = 1024;
   constexpr unsigned kMostBlocks = 65535;  // in y and z
   ++device.launches;
-  if (is_due(device.faults.launches_until_refused) || grid.x * grid.y * grid.z == 0 || grid.y > kMostBlocks ||
-      grid.z > kMostBlocks || block.x * block.y * block.z - 1 >= kMostThreads)
+  if (is_due(device.faults.launches_until_refused, device.launches) || grid.x * grid.y * grid.z == 0 ||
+      grid.y > kMostBlocks || grid.z > kMostBlocks || block.x * block.y * block.z - 1 >= kMostThreads)
     return answer(cudaErrorInvalidConfiguration);
-  if (is_due(device.faults.launches_until_broken)) return put([] { return cudaErrorLaunchFailure; });
+  if (is_due(device.faults.launches_until_broken, device.launches))
+    return put([] { return cudaErrorLaunchFailure; });
   if (has_host_pointer(words)) {
     return put([] {
       breaks("a kernel was given memory of the host");

@@ -91,7 +91,9 @@ class CudaBackend final : public Backend {
     return {};
   }
 
-  // The first thing that went wrong since begin_forward(), or what the device says now.
+  // The first thing that went wrong since begin_forward(), or what the device says now. A kernel that never
+  // ends is waited for: CUDA cannot cancel one, and its memory is in use until it ends, so that a time limit
+  // here could neither free anything nor let the next request run.
   Status do_end_forward() override {
     const Status ran = cuda::check("the forward pass", cudaStreamSynchronize(stream_.get()));
     if (!failed_) return ran;

@@ -38,6 +38,11 @@ Status check_driver() {
   return {};
 }
 
+// As cmake/cuda.cmake names them: wgmma, which Hopper alone has, needs the a.
+std::string architecture_option(const cudaDeviceProp& properties) {
+  return fmt::format("{}{}{}", properties.major, properties.minor, properties.major == 9 ? "a-real" : "");
+}
+
 // One thread that adds: what shows whether the kernels are compiled for this device and it takes work.
 cudaError_t try_kernel() {
   void* data = nullptr;
@@ -79,9 +84,9 @@ Result<Device> find_device() {
   }
   if (error != cudaSuccess) {
     return unavailable(
-        "{} ({}) does not run this build's kernels ({}); build with -DINFERNO_CUDA_ARCHITECTURES={}{} "
+        "{} ({}) does not run this build's kernels ({}); build with -DINFERNO_CUDA_ARCHITECTURES={} "
         "if none of them is for it, else look at nvidia-smi",
-        device.name, device.architecture, cudaGetErrorString(error), properties.major, properties.minor);
+        device.name, device.architecture, cudaGetErrorString(error), architecture_option(properties));
   }
   return device;
 }

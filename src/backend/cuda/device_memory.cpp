@@ -10,8 +10,9 @@ namespace inferno::backend::cuda {
 std::optional<uint64_t> free_bytes() {
   size_t left = 0;
   size_t total = 0;
-  if (cudaMemGetInfo(&left, &total) != cudaSuccess) return std::nullopt;
-  return left;
+  if (cudaMemGetInfo(&left, &total) == cudaSuccess) return left;
+  static_cast<void>(cudaGetLastError());  // it is reported here, and not as some launch's
+  return std::nullopt;
 }
 
 Result<Buffer> alloc(size_t bytes) {
