@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <vector>
 
 #include "backend/ceilings.h"
+#include "backend/read_vector.h"
+#include "base/memory.h"
 #include "base/text.h"
-#include "kernels/reference/reference.h"
 
 namespace inferno::backend {
 
@@ -41,15 +41,8 @@ Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::strin
 
 Result<Weight> HostBackend::load_vector(const WeightSource& source) {
   const Tensor& tensor = source.tensor;
-  const void* data = tensor.data;
-  std::vector<std::byte> copy;
-  if (source.copy_rows) {
-    copy.resize(tensor.bytes());
-    TRY(source.copy_rows(0, tensor.rows(), copy.data()));
-    data = copy.data();
-  }
   TRY_ASSIGN(Buffer buffer, alloc(static_cast<size_t>(tensor.n_elements()) * sizeof(float)));
-  kernels::reference::dequantize(tensor.dtype, data, static_cast<float*>(buffer.data()), tensor.n_elements());
+  TRY(read_vector(source, static_cast<float*>(buffer.data())));
   const auto owner = std::make_shared<Buffer>(std::move(buffer));
   return Weight{DType::kF32, tensor.rows(), tensor.cols(), std::shared_ptr<const void>(owner, owner->data())};
 }

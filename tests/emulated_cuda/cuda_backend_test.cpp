@@ -1,8 +1,11 @@
 // What the CUDA backend says and does where the device is missing, full or broken.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "emulated_cuda/faults.h"
 #include "support/load.h"
+#include "support/shared_data.h"
 #include "support/tiny_model.h"
 
 namespace inferno {
@@ -133,6 +136,64 @@ TEST_F(EmulatedCudaBackend, LargeUploadsArriveWhole) {
   std::vector<uint32_t> received(sent.size());
   ASSERT_TRUE(backend->download(received.data(), buffer.data(), bytes).ok());
   EXPECT_TRUE(sent == received);
+}
+
+TEST_F(EmulatedCudaBackend, WeightsAreCopiedFromTheFileRowByRow) {
+  const auto backend = *backend::create_backend("cuda");
+  constexpr int64_t kRows = 13000, kCols = 751;  // several pieces, of which none ends with a row's 3004 bytes
+  std::vector<float> values(kRows * kCols);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  // Where it lies, nothing may be read: the file may have been cut.
+  backend::WeightSource source = Tensor{.dtype = DType::kF32, .n_dims = 2, .shape = {kRows, kCols}};
+  std::vector<int> copied(kRows);
+  source.copy_rows = [&](int64_t first, int64_t n, std::byte* to) -> Status {
+    for (int64_t row = first; row < first + n; ++row) ++copied[static_cast<size_t>(row)];
+    std::memcpy(to, values.data() + first * kCols, static_cast<size_t>(n * kCols) * sizeof(float));
+    return {};
+  };
+  const backend::Weight weight = *backend->load_weight(source, backend::WeightUse::kMatmul);
+  EXPECT_EQ(copied, std::vector<int>(kRows, 1));
+  std::vector<float> received(values.size());
+  ASSERT_TRUE(backend->download(received.data(), weight.data.get(), received.size() * sizeof(float)).ok());
+  EXPECT_TRUE(values == received);
+}
+
+// It may lie anywhere then, and is read there.
+TEST_F(EmulatedCudaBackend, ARowThatIsLargerThanAPieceArrivesWhole) {
+  const auto backend = *backend::create_backend("cuda");
+  std::vector<float> values((size_t{17} << 20) / sizeof(float), 1.5f);
+  const auto n = static_cast<int64_t>(values.size());
+  backend::WeightSource source =
+      Tensor{.dtype = DType::kF32, .n_dims = 2, .shape = {1, n}, .data = values.data()};
+  source.copy_rows = [](int64_t, int64_t, std::byte*) -> Status {
+    return Error{ErrorCode::kIo, "all rows or none"};
+  };
+  const backend::Weight weight = *backend->load_weight(source, backend::WeightUse::kMatmul);
+  std::vector<float> received(values.size());
+  ASSERT_TRUE(backend->download(received.data(), weight.data.get(), received.size() * sizeof(float)).ok());
+  EXPECT_TRUE(values == received);
+}
+
+TEST_F(EmulatedCudaBackend, AFileThatWasCutBeforeItsWeightsAreLoadedIsAnError) {
+  const auto path = test::scratch_dir("cuda_cut") / "cut.gguf";
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  test::write_file(path, bytes);
+  {
+    const auto from_memory = test::load_bytes(bytes, "cuda");
+    const auto from_file = test::load_path(path.string(), "cuda");
+    const std::vector<int32_t> ids = {5, 6, 7};
+    EXPECT_EQ(test::all_logits(*from_file.model, ids), test::all_logits(*from_memory.model, ids));
+  }
+  for (const size_t cut : {size_t{1}, bytes.size() / 2}) {
+    test::write_file(path, bytes);
+    auto file = gguf::File::open(path.string());
+    ASSERT_TRUE(file.ok());
+    std::filesystem::resize_file(path, std::max<uint64_t>(file->data_offset(), bytes.size() - cut));
+    const auto loaded = model::load_from_gguf(std::move(*file), *backend::create_backend("cuda"));
+    ASSERT_FALSE(loaded.ok()) << cut;
+    EXPECT_EQ(loaded.error().code, ErrorCode::kIo);
+    expect_part(loaded.error().message, "cut.gguf: has ");
+  }
 }
 
 TEST_F(EmulatedCudaBackend, MeasuresHowFastMemoryIsRead) {

@@ -11,9 +11,9 @@
 #include "backend/cuda/device.h"
 #include "backend/cuda/device_memory.h"
 #include "backend/cuda/staging.h"
+#include "backend/read_vector.h"
 #include "base/text.h"
 #include "kernels/cuda/launch.h"
-#include "kernels/reference/reference.h"
 
 namespace inferno::backend {
 namespace {
@@ -58,10 +58,14 @@ class CudaBackend final : public Backend {
   // As it lies in the file; vectors become F32 on the way.
   Result<Weight> load_weight(const WeightSource& source, WeightUse use) override {
     const Tensor& tensor = source.tensor;
-    if (use != WeightUse::kVector) return load(tensor.dtype, tensor, tensor.data, tensor.bytes());
-    std::vector<float> values(static_cast<size_t>(tensor.n_elements()));
-    kernels::reference::dequantize(tensor.dtype, tensor.data, values.data(), tensor.n_elements());
-    return load(DType::kF32, tensor, values.data(), values.size() * sizeof(float));
+    if (use == WeightUse::kVector) {
+      std::vector<float> values(static_cast<size_t>(tensor.n_elements()));
+      TRY(read_vector(source, values.data()));
+      return load(DType::kF32, tensor, values.size() * sizeof(float),
+                  [&](void* device, size_t bytes) { return upload(device, values.data(), bytes); });
+    }
+    return load(tensor.dtype, tensor, tensor.bytes(),
+                [&](void* device, size_t bytes) { return upload_rows(device, source, bytes); });
   }
 
   Result<Ceilings> measure_ceilings(const CancelFn&) override {
@@ -269,9 +273,22 @@ class CudaBackend final : public Backend {
     if (!failed_) failed_ = std::move(error);
   }
 
-  Result<Weight> load(DType dtype, const Tensor& shape, const void* data, size_t bytes) {
+  // Straight from the file into pinned memory, where the source copies rows and one fits there.
+  Status upload_rows(void* device, const WeightSource& source, size_t bytes) {
+    const Tensor& tensor = source.tensor;
+    const size_t row = row_bytes(tensor.dtype, static_cast<size_t>(tensor.cols()));
+    if (!source.copy_rows || row == 0 || row > cuda::Staging::kPieceBytes)
+      return upload(device, tensor.data, bytes);
+    const auto fill = [&](size_t offset, size_t n, std::byte* to) {
+      return source.copy_rows(static_cast<int64_t>(offset / row), static_cast<int64_t>(n / row), to);
+    };
+    return staging_.send(device, bytes, row, fill, stream_.get());
+  }
+
+  template <class Upload>
+  Result<Weight> load(DType dtype, const Tensor& shape, size_t bytes, const Upload& upload_to) {
     TRY_ASSIGN(Buffer buffer, alloc(bytes));
-    TRY(upload(buffer.data(), data, bytes));
+    TRY(upload_to(buffer.data(), bytes));
     const auto owner = std::make_shared<Buffer>(std::move(buffer));
     return Weight{dtype, shape.rows(), shape.cols(), std::shared_ptr<const void>(owner, owner->data())};
   }

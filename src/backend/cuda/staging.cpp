@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace inferno::backend::cuda {
-namespace {
-
-constexpr size_t kPieceBytes = size_t{16} << 20;  // large enough that starting a copy costs nothing beside it
-
-}  // namespace
 
 Result<Staging> Staging::create() {
   Staging staging;
@@ -22,12 +19,23 @@ Result<Staging> Staging::create() {
 }
 
 Status Staging::copy(void* device, const void* host, size_t bytes, cudaStream_t stream) {
-  for (size_t done = 0; done < bytes; done += kPieceBytes) {
-    const size_t n = std::min(kPieceBytes, bytes - done);
+  const auto* from = static_cast<const std::byte*>(host);
+  const auto copy = [from](size_t offset, size_t n, std::byte* to) -> Status {
+    std::memcpy(to, from + offset, n);
+    return {};
+  };
+  return send(device, bytes, 1, copy, stream);
+}
+
+Status Staging::send(void* device, size_t bytes, size_t unit, const Fill& fill, cudaStream_t stream) {
+  CHECK(unit > 0 && unit <= kPieceBytes, "a unit of {} bytes in pieces of {}", unit, kPieceBytes);
+  const size_t most = kPieceBytes / unit * unit;
+  for (size_t done = 0; done < bytes; done += most) {
+    const size_t n = std::min(most, bytes - done);
     Piece& piece = pieces_[next_];
     next_ = (next_ + 1) % pieces_.size();
     TRY(check("copying to the device", cudaEventSynchronize(piece.copied.get())));
-    std::memcpy(piece.memory.get(), static_cast<const std::byte*>(host) + done, n);
+    TRY(fill(done, n, static_cast<std::byte*>(piece.memory.get())));
     TRY(check("copying to the device",
               cudaMemcpyAsync(static_cast<std::byte*>(device) + done, piece.memory.get(), n,
                               cudaMemcpyHostToDevice, stream)));

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 
 #include "backend/cuda/runtime.h"
 
@@ -11,10 +12,18 @@ namespace inferno::backend::cuda {
 
 class Staging {
  public:
+  static constexpr size_t kPieceBytes = size_t{16} << 20;  // beside it, starting a copy costs nothing
+
+  // Writes the n bytes from `offset` on of what is sent.
+  using Fill = std::function<Status(size_t offset, size_t n, std::byte* to)>;
+
   static Result<Staging> create();
 
   // When it returns, `host` has been read; in `stream`, what comes later sees the bytes.
   Status copy(void* device, const void* host, size_t bytes, cudaStream_t stream);
+  // The same of what `fill` writes straight into the pieces, in order and in multiples of `unit` (a row), of
+  // which one fits into a piece.
+  Status send(void* device, size_t bytes, size_t unit, const Fill& fill, cudaStream_t stream);
 
  private:
   struct Piece {
