@@ -19,6 +19,7 @@
 #include "bench/describe.h"
 #include "kv/kv_cache.h"
 #include "model/config.h"
+#include "model/memory_items.h"
 #include "model/presets.h"
 #include "model/synthetic.h"
 #include "models/demo/demo_model.h"
@@ -313,20 +314,17 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   return loaded;
 }
 
-uint64_t weight_bytes(const gguf::File& file) {
-  uint64_t bytes = 0;
-  for (const gguf::TensorInfo& info : file.tensors()) bytes += info.tensor.bytes();
-  return bytes;
-}
-
 Status check_sum(const gguf::File& file, uint64_t weights, uint64_t kv, std::optional<uint64_t> available,
                  std::string_view advice = "") {
   const uint64_t sum = checked_add(weights, kv).value_or(UINT64_MAX);
   if (!available || sum <= *available) return {};
+  std::vector<model::MemoryItem> items;
+  if (weights > 0) items = model::tensor_items(file);
+  items.push_back({"keys and values", kv});
   return make_error(ErrorCode::kResource,
-                    "{}: needs {} of memory, {} of weights and {} of keys and values; {} are available{}",
+                    "{}: needs {} of memory, {} of weights and {} of keys and values; {}; {} are available{}",
                     escaped(file.path(), 4096), human_bytes(sum), human_bytes(weights), human_bytes(kv),
-                    human_bytes(*available), advice);
+                    model::largest_items(std::move(items)), human_bytes(*available), advice);
 }
 
 // What check_memory() says where the backend's memory has no room for keys and values of `tokens` positions
@@ -338,9 +336,7 @@ Status check_context(const gguf::File& file, const backend::Backend& backend, co
   const auto kv = kv_bytes(file, type, tokens);
   if (!kv && kv.error().code == ErrorCode::kInvalidArgument) return kv.error();
   if (!kv) return {};  // what is wrong with the file is said when it is loaded
-  // What lies in a cache's file is mapped, and given back where memory is short.
-  const bool copies = backend.copies_weights() && options.repack_cache.empty();
-  const uint64_t weights = copies ? weight_bytes(file) : 0;
+  const uint64_t weights = model::weight_memory(file, backend, !options.repack_cache.empty());
   const auto available = backend.available_memory();
   if (available && weights > *available) return {};
   return check_sum(
@@ -362,7 +358,9 @@ Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens)
 }
 
 Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
-  return check_sum(file, weight_bytes(file), kv_bytes, available_memory());
+  uint64_t weights = 0;
+  for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
+  return check_sum(file, weights, kv_bytes, available_memory());
 }
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,

@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/memory.h"
 #include "base/non_temporal.h"
 #include "base/text.h"
 
@@ -128,8 +129,9 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::map(size_t bytes) {
   const size_t size = round_up(bytes, kHugePage) + kHugePage;
   void* at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED) {
-    return make_error(ErrorCode::kResource, "out of memory: {} were asked for: {}", human_bytes(bytes),
-                      std::generic_category().message(errno));
+    const int error = errno;
+    return make_error(ErrorCode::kResource, "out of memory: {} were asked for, {}: {}", human_bytes(bytes),
+                      memory_left_text(), std::generic_category().message(error));
   }
   return std::make_shared<Mapping>(at, size);
 }
@@ -295,8 +297,8 @@ Status LargeMemory::Filling::copy(size_t offset, const void* from, size_t bytes)
     } else {
       const auto start = Clock::now();
       if (!memory_->filler_.copy(to, in, part)) {
-        return make_error(ErrorCode::kResource, "out of memory: {} were to be filled",
-                          human_bytes(piece_.bytes));
+        return make_error(ErrorCode::kResource, "out of memory: {} were to be filled, {}",
+                          human_bytes(piece_.bytes), memory_left_text());
       }
       if (part >= kTimedCopy) memory_->page_size_.count(false, (Clock::now() - start) * kHugePage / part);
     }

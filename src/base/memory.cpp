@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
+
 namespace inferno {
 namespace {
 
@@ -53,6 +55,11 @@ std::optional<uint64_t> available_memory() {
   const auto group = control_group_left("/sys/fs/cgroup");
   if (machine && group) return std::min(*machine, *group);
   return machine ? machine : group;
+}
+
+std::string memory_left_text() {
+  const auto left = available_memory();
+  return left ? human_bytes(*left) + " are available" : "nobody knows how many are available";
 }
 
 bool reset_peak_resident_memory() {

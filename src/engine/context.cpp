@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/checked_math.h"
 #include "base/text.h"
 #include "kv/basic_kv_cache.h"
 
@@ -16,8 +17,13 @@ Result<Context> Context::create(model::Model& model, DType kv_type, int64_t max_
                                 int64_t prompt_length) {
   kv::Config config = model.kv_config(kv_type, 1, max_positions);
   config.soon_positions = prompt_length;
-  TRY_ASSIGN(auto cache, kv::BasicKvCache::create(model.backend(), config));
-  return Context(model, std::move(cache), kv_type, max_positions);
+  Result<std::unique_ptr<kv::BasicKvCache>> cache = kv::BasicKvCache::create(model.backend(), config);
+  if (!cache && cache.error().code == ErrorCode::kResource) {
+    const auto bytes = checked_mul(kv::bytes_per_position(config), static_cast<uint64_t>(max_positions));
+    return model.with_largest_items(cache.error(), {{"keys and values", bytes.value_or(UINT64_MAX)}});
+  }
+  if (!cache) return cache.error();
+  return Context(model, std::move(*cache), kv_type, max_positions);
 }
 
 Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache, DType kv_type,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/text.h"
 
 namespace inferno::model {
 namespace {
@@ -42,7 +43,28 @@ kv::Config Model::kv_config(DType dtype, int64_t max_seqs, int64_t max_positions
   return kv;
 }
 
+Error Model::with_largest_items(const Error& error, std::vector<MemoryItem> others) const {
+  if (error.code != ErrorCode::kResource) return error;
+  if (backend_->copies_weights()) {
+    const std::vector<MemoryItem> weights = tensor_items(file_);
+    others.insert(others.end(), weights.begin(), weights.end());
+  }
+  return Error{error.code, fmt::format("{}; {}", error.message, largest_items(std::move(others)))};
+}
+
 Status Model::reserve_workspace(int64_t n_tokens, int64_t n_logits) {
+  const Status allocated = allocate_workspace(n_tokens, n_logits);
+  if (allocated) return {};
+  const DType dtype = backend_->info().activation_dtype;
+  const auto activations = static_cast<uint64_t>(n_tokens * workspace_row_bytes(config_, dtype));
+  const uint64_t logits = row_bytes(dtype, static_cast<size_t>(n_logits * config_.vocab_size));
+  return with_largest_items(
+      make_error(allocated.error().code, "the activations of {} tokens need {}, their logits {}: {}",
+                 n_tokens, human_bytes(activations), human_bytes(logits), allocated.error().message),
+      {{"activations", activations}, {"logits", logits}});
+}
+
+Status Model::allocate_workspace(int64_t n_tokens, int64_t n_logits) {
   const DType dtype = backend_->info().activation_dtype;
   const auto allocate = [&](Tensor& tensor, Buffer& buffer, int64_t rows, int64_t cols) -> Status {
     TRY_ASSIGN(buffer, backend_->alloc(row_bytes(dtype, static_cast<size_t>(rows * cols))));

@@ -12,6 +12,7 @@
 #include "kv/kv_cache.h"
 #include "model/batch.h"
 #include "model/config.h"
+#include "model/memory_items.h"
 #include "model/weights.h"
 
 namespace inferno::model {
@@ -34,6 +35,9 @@ class Model {
   Result<Logits> forward(const Batch& batch, kv::KvCache& cache, const CancelFn& cancelled = {});
   // 512, or as many rows as keep the activations below 256 MiB.
   int64_t max_batch() const { return max_batch_; }
+
+  // `error`; where it is kResource, also what is largest of `others` and the weights in the backend's memory.
+  Error with_largest_items(const Error& error, std::vector<MemoryItem> others) const;
 
   // What a cache for this model needs.
   kv::Config kv_config(DType dtype, int64_t max_seqs, int64_t max_positions) const;
@@ -62,6 +66,7 @@ class Model {
   Model(gguf::File file, std::shared_ptr<backend::Backend> backend)
       : file_(std::move(file)), backend_(std::move(backend)) {}
   Status reserve_workspace(int64_t n_tokens, int64_t n_logits);
+  Status allocate_workspace(int64_t n_tokens, int64_t n_logits);
 
   gguf::File file_;  // weights may lie in its mapping
   std::shared_ptr<backend::Backend> backend_;

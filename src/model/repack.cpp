@@ -114,6 +114,10 @@ std::string repack_cache_path(const std::string& folder, const gguf::File& file,
   return (std::filesystem::path(folder) / name).string();
 }
 
+bool can_have_repack_cache(const gguf::File& file, const backend::Backend& backend) {
+  return why_none(file, backend).empty();
+}
+
 bool is_cache_of(const StoredRepackCache& cache, const std::string& model) {
   std::error_code error;
   if (cache.model == model) return true;

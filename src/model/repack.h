@@ -49,6 +49,9 @@ Result<std::vector<StoredRepackCache>> stored_repack_caches(const std::string& f
 // on. Errors: kIo.
 Status remove_repack_cache(const StoredRepackCache& cache);
 
+// Whether the backend repacks weights and the model is in a file, so that a cache can belong to it.
+bool can_have_repack_cache(const gguf::File& file, const backend::Backend& backend);
+
 // The model's cache in `folder`, empty where there is none that is good. nullptr for an empty folder, and
 // with a warning for a model that is in no file, for one that cannot be read and for a backend that does not
 // repack.

@@ -7,6 +7,7 @@
 #include "backend/repack_cache.h"
 #include "base/text.h"
 #include "metrics/telemetry.h"
+#include "model/memory_items.h"
 #include "model/synthetic.h"
 
 namespace inferno::model {
@@ -33,14 +34,14 @@ class Loader {
     if (!backend_.copies_weights() || (options_.cache != nullptr && options_.cache->is_open()) ||
         !available || total_bytes_ + screen_bytes_ <= *available)
       return {};
+    std::vector<MemoryItem> items = tensor_items(file_);
+    if (screen_bytes_ != 0) items.push_back({"the screen of the LM head", screen_bytes_});
     return make_error(
         ErrorCode::kResource,
-        "{}: the backend's copy of the weights takes up to {} of memory{}, {} are available; {}",
+        "{}: the backend's copy of the weights takes up to {} of memory{}, {} are available; {}; {}",
         escaped(file_.path(), 4096), human_bytes(total_bytes_),
         screen_bytes_ == 0 ? "" : " and the screen of the LM head " + human_bytes(screen_bytes_),
-        human_bytes(*available),
-        is_synthetic(file_.path()) ? "take a smaller preset, or a type of fewer bits"
-                                   : "--backend scalar reads them from the file");
+        human_bytes(*available), largest_items(std::move(items)), advice());
   }
 
   bool has(std::string_view name) const { return file_.find_tensor(name) != nullptr; }
@@ -96,6 +97,18 @@ class Loader {
   }
 
  private:
+  const char* advice() const {
+    return is_synthetic(file_.path()) ? "take a smaller preset, or a type of fewer bits"
+                                      : "--backend scalar reads them from the file";
+  }
+
+  // Others take memory, too, so that what was there before the load may be gone in the middle of it.
+  Error no_room_for(std::string_view name, const Error& error) const {
+    return make_error(ErrorCode::kResource, "{}: tensor {}: {}; of {} of weights, {} were loaded; {}; {}",
+                      escaped(file_.path(), 4096), name, error.message, human_bytes(total_bytes_),
+                      human_bytes(done_bytes_), largest_items(tensor_items(file_)), advice());
+  }
+
   Result<Weight> take(const std::string& name, std::initializer_list<int64_t> shape, WeightUse use) {
     if (options_.cancelled && options_.cancelled()) return Error{ErrorCode::kCancelled, "cancelled"};
     TRY_ASSIGN(const Tensor tensor, find(name, shape));
@@ -117,9 +130,11 @@ class Loader {
         if (options_.checker != nullptr) options_.checker->forget(info);
       };
     }
-    TRY_ASSIGN(Weight weight, options_.cache == nullptr
-                                  ? backend_.load_weight(source, use)
-                                  : backend_.load_weight_cached(source, use, name, *options_.cache));
+    Result<Weight> weight = options_.cache == nullptr
+                                ? backend_.load_weight(source, use)
+                                : backend_.load_weight_cached(source, use, name, *options_.cache);
+    if (!weight && weight.error().code == ErrorCode::kResource) return no_room_for(name, weight.error());
+    if (!weight) return weight;
     if (options_.checker != nullptr && !is_copied) options_.checker->check(info);
     if (backend_.copies_weights()) file_.release(info);
     done_bytes_ += tensor.bytes();

@@ -103,7 +103,9 @@ TEST(LargeMemory, WhatTheSystemRefusesIsAnErrorAndTheRestGoesOn) {
   const auto refused = memory.alloc(size_t{1} << 60, team);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kResource);
-  EXPECT_NE(refused.error().message.find("out of memory"), std::string::npos);
+  EXPECT_NE(refused.error().message.find("out of memory: 1.2 EB were asked for, "), std::string::npos)
+      << refused.error().message;
+  EXPECT_NE(refused.error().message.find(" are available: "), std::string::npos) << refused.error().message;
   EXPECT_TRUE(memory.alloc(100, team).ok());
 }
 

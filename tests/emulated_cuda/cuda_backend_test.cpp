@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "emulated_cuda/faults.h"
+#include "model/memory_items.h"
 #include "support/load.h"
 #include "support/shared_data.h"
 #include "support/tiny_model.h"
@@ -28,8 +29,8 @@ class EmulatedCudaBackend : public testing::Test {
     EXPECT_TRUE(automatic.ok() && (*automatic)->info().backend == "parallel");
     return backend.error().message;
   }
-  static Result<engine::Generated> generate(const model::LoadedModel& loaded) {
-    const engine::Request request{.prompt_ids = {5, 6, 7}, .max_new_tokens = 4, .ignore_end = true};
+  static Result<engine::Generated> generate(const model::LoadedModel& loaded, int64_t n = 4) {
+    const engine::Request request{.prompt_ids = {5, 6, 7}, .max_new_tokens = n, .ignore_end = true};
     metrics::Metrics metrics;
     return engine::generate(*loaded.model, loaded.tokenizer, request, metrics);
   }
@@ -89,7 +90,59 @@ TEST_F(EmulatedCudaBackend, AModelThatIsTooLargeIsRefusedBeforeItIsLoaded) {
   const auto loaded = model::load_from_gguf(*gguf::File::from_memory(bytes, "tiny.gguf"), backend);
   ASSERT_FALSE(loaded.ok());
   EXPECT_EQ(loaded.error().code, ErrorCode::kResource);
-  expect_part(loaded.error().message, "the backend's copy of the weights takes");
+  expect_part(loaded.error().message, "the backend's copy of the weights takes up to 100.6 KB of memory, ");
+  expect_part(loaded.error().message,
+              " are available; the largest are token_embd.weight (38.4 KB), blk.0.ffn_");
+}
+
+TEST_F(EmulatedCudaBackend, MemoryThatIsGoneInTheMiddleOfALoadIsAnErrorWithTheSum) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  start_device({.allocations_until_full = 4});  // the device's try, then three tensors
+  const auto backend = *backend::create_backend("cuda");
+  const auto file = *gguf::File::from_memory(bytes, "tiny.gguf");
+  const auto loaded = model::load_from_gguf(file, backend);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, ErrorCode::kResource);
+  expect_part(
+      loaded.error().message,
+      "tiny.gguf: tensor blk.0.attn_q.weight: --backend cuda: out of the GPU's memory: 4.1 KB were asked "
+      "for, 0 bytes are free");
+  expect_part(loaded.error().message,
+              "; of 100.6 KB of weights, 38.7 KB were loaded; the largest are token_embd.weight (38.4 KB), ");
+  start_device();
+  EXPECT_TRUE(model::load_from_gguf(file, backend).ok());
+}
+
+TEST_F(EmulatedCudaBackend, KeysAndValuesOrActivationsWithoutRoomAreErrorsWithTheSum) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  const auto refused = [&](size_t beside_weights, int64_t n) {
+    start_device();
+    const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+    start_device({.memory_bytes = loaded.model->weights().bytes() + beside_weights});
+    const auto generated = generate(loaded, n);
+    EXPECT_FALSE(generated.ok());
+    if (generated) return std::string();
+    EXPECT_EQ(generated.error().code, ErrorCode::kResource);
+    return generated.error().message;
+  };
+  const std::string kv = refused(30000, 500);
+  expect_part(kv, " need 64.3 KB, but 30.0 KB are available");
+  expect_part(kv, "the largest are keys and values (64.3 KB), token_embd.weight (38.4 KB) and blk.0.ffn_");
+  const std::string activations = refused(2000, 4);
+  expect_part(activations, "the activations of 3 tokens need 3.");
+  expect_part(activations, " were asked for, ");
+  expect_part(activations, "the largest are token_embd.weight (38.4 KB), ");
+}
+
+// There is no repack cache for it that weights could be mapped from.
+TEST_F(EmulatedCudaBackend, WeightsTakeItsMemoryWhateverCacheIsWanted) {
+  const auto path = test::scratch_dir("cuda_memory") / "tiny.gguf";
+  test::write_file(path, test::TinyModel({.arch = "qwen3"}).bytes());
+  const auto file = *gguf::File::open(path.string());
+  const auto backend = *backend::create_backend("cuda");
+  EXPECT_EQ(model::weight_memory(file, *backend, true), model::weight_memory(file, *backend, false));
+  EXPECT_GT(model::weight_memory(file, *backend, true), 90000u);
+  EXPECT_EQ(model::weight_memory(file, **backend::create_backend("scalar"), false), 0u);
 }
 
 TEST_F(EmulatedCudaBackend, ARefusedLaunchFailsTheRequestAndNotTheNext) {

@@ -24,8 +24,7 @@ Result<Buffer> alloc(size_t bytes) {
   const auto left = free_bytes();
   return make_error(
       ErrorCode::kResource,
-      "--backend cuda: out of the GPU's memory: {} were asked for, {} are free; ask for a shorter "
-      "context or a smaller model, or take --backend parallel",
+      "--backend cuda: out of the GPU's memory: {} were asked for, {} are free (nvidia-smi says who has it)",
       human_bytes(bytes), left ? human_bytes(*left) : "nobody knows how many");
 }
 
