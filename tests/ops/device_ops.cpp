@@ -231,4 +231,12 @@ TEST(DeviceOps, RunOnEveryDevice) {
   if (const auto device = backend::create_backend("cuda"); !device) GTEST_SKIP() << device.error().message;
 }
 
+// It checks itself what was read, and fails where that was not all.
+TEST(DeviceOps, TheReadBandwidthIsThatOfAllBytes) {
+  const auto device = backend::create_backend("cuda");
+  if (!device) GTEST_SKIP() << device.error().message;
+  const auto ceilings = (*device)->measure_ceilings_now({}, 0, {});
+  EXPECT_TRUE(ceilings.ok()) << (ceilings.ok() ? "" : ceilings.error().message);
+}
+
 }  // namespace inferno::test

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <numeric>
+#include <vector>
 
 #include "backend/cuda/device_memory.h"
+#include "base/text.h"
 #include "kernels/cuda/launch.h"
 
 namespace inferno::backend::cuda {
@@ -11,6 +15,24 @@ namespace {
 
 constexpr size_t kMostBytes = size_t{1} << 30;  // many times every cache
 constexpr size_t kPasses = 20;
+constexpr int kByte = 1;  // what is read, all over
+constexpr const char* kDoing = "measuring the read bandwidth";
+
+// Of a pass over so many bytes: one that left some out would raise the ceiling unnoticed.
+Status check_sums(const Buffer& sums, size_t bytes, cudaStream_t stream) {
+  std::vector<uint64_t> found(kernels::cuda::kReadSums);
+  TRY(check(kDoing,
+            cudaMemcpyAsync(found.data(), sums.data(), sums.bytes(), cudaMemcpyDeviceToHost, stream)));
+  TRY(check(kDoing, cudaStreamSynchronize(stream)));
+  const uint64_t sum = std::accumulate(found.begin(), found.end(), uint64_t{0});
+  const uint64_t expected = bytes / sizeof(uint64_t) * (UINT64_MAX / UINT8_MAX * kByte);
+  if (sum == expected) return {};
+  return make_error(
+      ErrorCode::kRuntime,
+      "--backend cuda: {}: expected the words of {} to add up to {:#x}, found {:#x}; the kernel "
+      "that reads them is wrong, or the device is: run op_tests on it",
+      kDoing, human_bytes(bytes), expected, sum);
+}
 
 }  // namespace
 
@@ -21,8 +43,7 @@ Result<ReadBandwidth> measure_read_bandwidth(cudaStream_t stream) {
   TRY_ASSIGN(const Buffer sums, alloc(kernels::cuda::kReadSums * sizeof(uint64_t)));
   TRY_ASSIGN(const OwnedEvent begin, make_event());
   TRY_ASSIGN(const OwnedEvent end, make_event());
-  constexpr const char* kDoing = "measuring the read bandwidth";
-  TRY(check(kDoing, cudaMemsetAsync(data.data(), 1, bytes, stream)));
+  TRY(check(kDoing, cudaMemsetAsync(data.data(), kByte, bytes, stream)));
   std::array<float, kPasses> milliseconds = {};
   for (float& time : milliseconds) {
     TRY(check(kDoing, cudaEventRecord(begin.get(), stream)));
@@ -33,6 +54,7 @@ Result<ReadBandwidth> measure_read_bandwidth(cudaStream_t stream) {
     TRY(check(kDoing, cudaEventSynchronize(end.get())));
     TRY(check(kDoing, cudaEventElapsedTime(&time, begin.get(), end.get())));
   }
+  TRY(check_sums(sums, bytes, stream));
   std::sort(milliseconds.begin(), milliseconds.end());
   const auto gb_per_s = [&](float time) {
     return time > 0 ? static_cast<double>(bytes) / (time * 1e6) : 0.0;
