@@ -3,6 +3,9 @@
 
 usage: check_floors.py REPOSITORY
 
+Beside it, every #include of src/, apps/, tests/, bench/ and fuzz/ against the one rule for devices: what knows CUDA's
+types stands in CUDA_ROOMS, and others see of these rooms CUDA_DOORS alone, which are plain C++.
+
 A file of src/<floor>/ may include its own floor, base (kernels may not), and the floors that the USES list of
 src/<floor>/CMakeLists.txt names; nothing else of the repository. src/CMakeLists.txt lists the floors lowest first.
 Exit code 1 with one line per violation.
@@ -19,6 +22,9 @@ ADD_FLOOR = re.compile(r"add_floor\(([^)]*)\)")
 FOREACH_FLOOR = re.compile(r"foreach\(floor ([^)]*)\)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
 KEYWORDS = {"NO_BASE", "USES", "LINKS", "EXCLUDE"}
+CUDA_ROOMS = ("src/backend/cuda", "src/kernels/cuda", "tests/emulated_cuda")
+CUDA_DOORS = {"backend/cuda/cuda_backend.h", "kernels/cuda/launch.h", "emulated_cuda/faults.h"}
+CUDA_HEADER = re.compile(r"(cuda|cublas|cufft|curand|cub/|cooperative_groups|nvtx|mma\.h|thrust/)")
 SOURCES = {".h", ".cpp", ".cu", ".cuh", ".inc", ".S"}
 
 
@@ -106,12 +112,34 @@ def check_includes(src: Path, floors: dict[str, Floor], errors: list[str]) -> in
     return len(files)
 
 
+def check_cuda(repository: Path, errors: list[str]) -> None:
+    """No host code above the backend's rooms sees a CUDA type, so that another GPU's backend is one more folder."""
+    rooms = tuple(str(repository / room) + "/" for room in CUDA_ROOMS)
+    inside = tuple(room.split("/", 1)[1] + "/" for room in CUDA_ROOMS)
+    for folder in ("src", "apps", "tests", "bench", "fuzz"):
+        for path in sorted((repository / folder).rglob("*")):
+            if path.suffix not in SOURCES or str(path).startswith(rooms):
+                continue
+            text = path.read_text()
+            for match in INCLUDE.finditer(text):
+                included = match.group(2)
+                if CUDA_HEADER.match(included):
+                    why = "is a header of CUDA"
+                elif included.startswith(inside) and included not in CUDA_DOORS:
+                    why = f"is not among {', '.join(sorted(CUDA_DOORS))}"
+                else:
+                    continue
+                line = text.count("\n", 0, match.start(2)) + 1
+                errors.append(f'{path}:{line}: "{included}": {why}, and only {", ".join(CUDA_ROOMS)} know CUDA')
+
+
 def main(repository: str) -> int:
     src = Path(repository) / "src"
     errors: list[str] = []
     floors = read_floors(src, errors)
     check_order(src, floors, errors)
     count = check_includes(src, floors, errors)
+    check_cuda(Path(repository), errors)
     if count == 0:
         errors.append(f"{src}: no source file found")
     print(*errors, sep="\n", end="\n" if errors else "")

@@ -40,6 +40,22 @@ class CheckFloors(ToolTest):
         self.write("src/kernels/cuda/add.cu", '#include <cuda_runtime.h>\n#include "base/a.h"\n')
         self.expect_violation('add.cu:2: "base/a.h": kernels may not include base')
 
+    def test_cuda_is_known_in_its_rooms_alone(self):
+        for room in ("src/kernels/cuda/add.cu", "src/kernels/cuda/device/half.h", "tests/emulated_cuda/grid.cpp"):
+            self.write(room, "#include <cuda_runtime.h>\n#include <cuda_fp16.h>\n")
+        code, output = self.run_tool("check_floors.py", self.root)
+        self.assertEqual(code, 0, output)
+        for path in ("src/model/load.cpp", "apps/main.cpp", "tests/ops/add_test.cpp", "bench/a.cpp"):
+            with self.subTest(path):
+                self.write(path, "\n#include <cuda_runtime.h>\n")
+                self.expect_violation(f'{path}:2: "cuda_runtime.h": is a header of CUDA')
+                self.write(path, "")
+
+    def test_of_the_rooms_of_cuda_only_plain_headers_are_seen(self):
+        self.write("apps/main.cpp", '#include "kernels/cuda/launch.h"\n#include "backend/cuda/cuda_backend.h"\n'
+                                    '#include "kernels/cuda/device/half.h"\n')
+        self.expect_violation('main.cpp:3: "kernels/cuda/device/half.h": is not among backend/cuda/cuda_backend.h')
+
     def test_kernels_may_not_include_base(self):
         self.write("src/kernels/add.cpp", '#include "base/a.h"\n')
         self.expect_violation("kernels may not include base")
