@@ -43,9 +43,9 @@ function(find_cards result)
   set(${result} ${cards} PARENT_SCOPE)
 endfunction()
 
-# Sets INFERNO_NVCC_WORKS, once for a build folder.
+# Sets INFERNO_NVCC_WORKS; a build folder keeps what works, and tries again what does not, since it may have been repaired.
 function(try_nvcc)
-  if(DEFINED INFERNO_NVCC_WORKS)
+  if(INFERNO_NVCC_WORKS)
     return()
   endif()
   set(probe ${CMAKE_BINARY_DIR}/CMakeFiles/nvcc_probe)
@@ -53,7 +53,7 @@ function(try_nvcc)
   execute_process(COMMAND ${INFERNO_NVCC} -std=c++20 -ccbin ${CMAKE_CXX_COMPILER} -o ${probe} ${probe}.cu
     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   if(failed)
-    set(INFERNO_NVCC_WORKS FALSE CACHE INTERNAL "")
+    unset(INFERNO_NVCC_WORKS CACHE)
   else()
     set(INFERNO_NVCC_WORKS TRUE CACHE INTERNAL "")
   endif()
