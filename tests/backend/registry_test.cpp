@@ -43,6 +43,15 @@ TEST(Registry, AnUnknownNameIsUsageAndGetsTheList) {
   }
 }
 
+TEST(Registry, MetalSaysHowToGetOne) {
+  const auto backend = create_backend("metal");
+  ASSERT_FALSE(backend.ok());
+  EXPECT_NE(
+      backend.error().message.find("add src/backend/metal with the primitives of src/backend/backend.h"),
+      std::string::npos)
+      << backend.error().message;
+}
+
 TEST(Registry, AKnownNameThatIsNotHereSaysWhyAndWhatRuns) {
   for (const std::string_view name : backend_names()) {
     const auto backend = create_backend(name);

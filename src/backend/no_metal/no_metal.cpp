@@ -5,8 +5,9 @@ namespace inferno::backend {
 Result<std::shared_ptr<Backend>> create_no_metal(const BackendOptions&) {
   return make_error(
       ErrorCode::kUnavailable,
-      "--backend metal: Metal needs macOS on Apple silicon and a build with Metal kernels, which "
-      "inferno does not have; --backend parallel runs here");
+      "--backend metal: no version of inferno has Metal kernels; to get them, add src/backend/metal with the "
+      "primitives of src/backend/backend.h, as src/backend/cuda has them, on macOS on Apple silicon; "
+      "--backend parallel runs here");
 }
 
 }  // namespace inferno::backend
