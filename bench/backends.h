@@ -89,8 +89,9 @@ struct Reads {
   Operands operands = Operands::kInCaches;
 };
 
-// Runs one pass of `operation(backend, i)` in iteration i and puts what it must move and compute beside the
-// time: bytes and FLOP per second, and the share of the ceiling that binds.
+// Runs one pass of `operation(backend, batch, i)`, the batch as the device sees it, in iteration i and puts
+// what it must move and compute beside the time: bytes and FLOP per second, and the share of the ceiling that
+// binds.
 template <class Operation>
 void measure(benchmark::State& state, Arena& arena, const backend::BatchView& batch, Reads reads,
              Operation&& operation) {
@@ -99,8 +100,8 @@ void measure(benchmark::State& state, Arena& arena, const backend::BatchView& ba
   size_t i = 0;
   const auto start = std::chrono::steady_clock::now();
   for (auto _ : state) {
-    backend.begin_forward(batch);
-    operation(backend, i++);
+    const backend::BatchView view = backend.begin_forward(batch);
+    operation(backend, view, i++);
     if (!backend.end_forward()) state.SkipWithError("the backend failed");
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;

@@ -32,9 +32,10 @@ void attention(benchmark::State& state, const std::string& backend_name, DType k
                                 .block_tables = block_table.data()};
   const Tensor q = arena.tensor({n, kHeads, kHeadDim});
   const Tensor y = arena.tensor({n, kHeads, kHeadDim});
-  measure(state, arena, host, {DType::kF32, copies.operands}, [&](backend::Backend& backend, size_t i) {
-    backend.attention({q, layers[i % layers.size()], host, y, 0.088f, 0});
-  });
+  measure(state, arena, host, {DType::kF32, copies.operands},
+          [&](backend::Backend& backend, const backend::BatchView& batch, size_t i) {
+            backend.attention({q, layers[i % layers.size()], batch, y, 0.088f, 0});
+          });
 }
 
 void rms_norm(benchmark::State& state, const std::string& backend_name, int64_t n) {
@@ -42,18 +43,20 @@ void rms_norm(benchmark::State& state, const std::string& backend_name, int64_t 
   const backend::Weight w = arena.weight(DType::kF32, 1, kHeads * kHeadDim, backend::WeightUse::kVector);
   const Tensor x = arena.tensor({n, kHeads * kHeadDim});
   const Tensor y = arena.tensor({n, kHeads * kHeadDim});
-  measure(state, arena, {.n_tokens = n}, {}, [&](backend::Backend& backend, size_t) {
-    backend.rms_norm({w, x, y, 1e-6f});
-  });
+  measure(state, arena, {.n_tokens = n}, {},
+          [&](backend::Backend& backend, const backend::BatchView&, size_t) {
+            backend.rms_norm({w, x, y, 1e-6f});
+          });
 }
 
 void rope(benchmark::State& state, const std::string& backend_name, int64_t n) {
   Arena arena(backend_name);
   const Tensor x = arena.tensor({n, kHeads, kHeadDim});
   const Tensor cos_sin = arena.tensor({n, kHeadDim / 2, 2});
-  measure(state, arena, {.n_tokens = n}, {}, [&](backend::Backend& backend, size_t) {
-    backend.rope({x, cos_sin, backend::RopeStyle::kHalves});
-  });
+  measure(state, arena, {.n_tokens = n}, {},
+          [&](backend::Backend& backend, const backend::BatchView&, size_t) {
+            backend.rope({x, cos_sin, backend::RopeStyle::kHalves});
+          });
 }
 
 void act_mul(benchmark::State& state, const std::string& backend_name, backend::Activation activation,
@@ -62,9 +65,10 @@ void act_mul(benchmark::State& state, const std::string& backend_name, backend::
   const Tensor gate = arena.tensor({n, kHiddenDim});
   const Tensor up = arena.tensor({n, kHiddenDim});
   const Tensor y = arena.tensor({n, kHiddenDim});
-  measure(state, arena, {.n_tokens = n}, {}, [&](backend::Backend& backend, size_t) {
-    backend.act_mul({gate, up, y, activation});
-  });
+  measure(state, arena, {.n_tokens = n}, {},
+          [&](backend::Backend& backend, const backend::BatchView&, size_t) {
+            backend.act_mul({gate, up, y, activation});
+          });
 }
 
 const bool registered = [] {

@@ -18,9 +18,10 @@ void matmul(benchmark::State& state, const std::string& backend_name, DType dtyp
   const backend::Weight no_bias;
   const Tensor x = arena.tensor({n, kCols});
   const Tensor y = arena.tensor({n, kRows});
-  measure(state, arena, {.n_tokens = n}, {dtype, copies.operands}, [&](backend::Backend& backend, size_t i) {
-    backend.matmul({weights[i % weights.size()], no_bias, x, y});
-  });
+  measure(state, arena, {.n_tokens = n}, {dtype, copies.operands},
+          [&](backend::Backend& backend, const backend::BatchView&, size_t i) {
+            backend.matmul({weights[i % weights.size()], no_bias, x, y});
+          });
 }
 
 const bool registered = [] {
