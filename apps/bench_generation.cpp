@@ -163,16 +163,17 @@ Status save(const BenchGenerationOptions& options, const bench::Report& report) 
 // Whatever would make the numbers worthless is found before the model is loaded.
 Result<model::LoadedModel> load(const BenchGenerationOptions& options,
                                 const std::vector<bench::Config>& configs) {
+  TRY_ASSIGN(auto backend, create_backend(options.model_options));
   TRY_ASSIGN(gguf::File file, open_model(options.model));
   TRY(check_dtype(options, file));
   int64_t tokens = 0;
   for (const bench::Config& config : configs) {
     tokens = std::max(tokens, config.prompt_tokens + config.max_new_tokens);
   }
-  TRY(check_memory(file, 0));
+  TRY(check_memory(file, 0, *backend));
   TRY_ASSIGN(const uint64_t cache, kv_bytes(file, options.run.kv_type, tokens));
-  TRY(check_memory(file, cache));
-  return load_model(std::move(file), options.model_options);
+  TRY(check_memory(file, cache, *backend));
+  return load_model(std::move(file), std::move(backend), options.model_options);
 }
 
 Result<std::vector<bench::ShareBound>> read_gates(const std::vector<std::string>& texts) {

@@ -36,7 +36,8 @@ Result<int> run(BenchLadderOptions options) {
   options.ladder.run.line_trip = backend::line_trip;
   const std::atomic<bool>& cancelled = install_signal_flag();
   TRY_ASSIGN(const gguf::File file, open_model(options.model));
-  TRY(check_memory(file, 0));
+  TRY_ASSIGN(const auto host, backend::create_backend("scalar"));  // the first rung's
+  TRY(check_memory(file, 0, *host));
   options.ladder.model_path = options.model;
   ProgressBar bar;
   const auto show = [&](std::string_view rung, size_t i, size_t n, const bench::Progress& progress) {

@@ -58,10 +58,11 @@ Result<std::string> write_model(const std::string& spec_text, const TemporaryFol
 
 Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
   backend::Backend& backend = loaded.model->backend();
-  TRY_ASSIGN(const backend::Ceilings ceilings,
-             measured_ceilings(false, [&] { return backend.measure_ceilings(signal_came); }));
+  TRY_ASSIGN(const backend::Ceilings ceilings, measured_ceilings(backend));
   if (!ceilings.steady()) {
-    warn("the ceilings were measured on a busy machine; in a quiet moment: inferno ceilings --fresh");
+    warn(backend.info().is_cpu()
+             ? "the ceilings were measured on a busy machine; in a quiet moment: inferno ceilings --fresh"
+             : "the ceilings were measured while the device was busy; run again in a quiet moment");
   }
   return bench::limits(ceilings, backend.info().threads, name(bench::main_weight_type(loaded.model->file())));
 }
@@ -71,16 +72,16 @@ Result<int> run(BenchPeersOptions options) {
   TRY_ASSIGN(options.peer.program, bench::find_peer(options.peer.program));  // before anything takes long
   if (cpu_topology().nodes.size() > 1) options.peer.numa = options.model.numa;
   const std::atomic<bool>& cancelled = install_signal_flag();
+  TRY_ASSIGN(auto backend, create_backend(options.model));  // before a model is written for nothing
   std::optional<TemporaryFolder> folder;
   if (model::is_synthetic(options.peer.model_path)) {
-    TRY(create_backend(options.model));  // before a model is written for nothing
     TRY_ASSIGN(TemporaryFolder made, TemporaryFolder::make());
     folder.emplace(std::move(made));
     TRY_ASSIGN(options.peer.model_path, write_model(options.peer.model_path, *folder, cancelled));
   }
   TRY_ASSIGN(gguf::File file, open_model(options.peer.model_path));
-  TRY(check_memory(file, 0));
-  TRY_ASSIGN(const model::LoadedModel loaded, load_model(std::move(file), options.model));
+  TRY(check_memory(file, 0, *backend));
+  TRY_ASSIGN(const model::LoadedModel loaded, load_model(std::move(file), std::move(backend), options.model));
   TRY_ASSIGN(options.peer.limits, measure_limits(loaded));
   options.peer.measures_ceilings = true;
   ProgressBar bar;
@@ -94,7 +95,8 @@ Result<int> run(BenchPeersOptions options) {
              bench::compare_with_peer(loaded, options.peer, show, &cancelled));
   bar.clear();
   write_stdout(fitted_tables(bench::peer_table(comparison), stdout_columns()));
-  if (loaded.model->weights().bytes() < backend::uncached_bytes(cpu_topology().l3_bytes)) {
+  const bool on_cpu = loaded.model->backend().info().is_cpu();
+  if (loaded.model->weights().bytes() < backend::uncached_bytes(on_cpu ? cpu_topology().l3_bytes : 0)) {
     write_stdout("The weights may lie in the caches: a share of the read bandwidth may pass 100 %.\n");
   }
   return finish_stdout();

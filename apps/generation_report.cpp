@@ -6,7 +6,6 @@
 
 #include "apps/measured_ceilings.h"
 #include "apps/output.h"
-#include "apps/signals.h"
 #include "apps/table.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -60,7 +59,9 @@ std::vector<Row> rows_of_what_ran(const GenerationRun& run) {
   std::vector<Row> rows = {
       {"model", fmt::format("{}, {}, {}", for_terminal(model.file().path()), weights_name(model.file()),
                             human_bytes(model.weights().bytes()))},
-      {"backend", fmt::format("{}, {}, {}", info.backend, info.isa, threads_text(info.threads))},
+      {"backend", info.is_cpu()
+                      ? fmt::format("{}, {}, {}", info.backend, info.isa, threads_text(info.threads))
+                      : fmt::format("{}, {}, {}", info.backend, for_terminal(info.device), info.isa)},
       {"load_ms", fmt::format("{:.3f}", run.load_ms)}};
   if (const auto& cache = run.loaded.repack_cache) {
     rows.push_back({"repack_cache", fmt::format("{}, {} {}", human_bytes(cache->bytes),
@@ -77,10 +78,14 @@ std::string bandwidth_text(const std::optional<Bandwidth>& bandwidth) {
       fmt::format("{}, read at {:.3f} GB/s", human_bytes(static_cast<uint64_t>(bandwidth->bytes_per_token)),
                   bandwidth->gb_per_s);
   if (const auto peak = bandwidth->peak_gb_per_s) {
-    text += fmt::format(":\n{:.1f} % of the {:.1f} GB/s that {} can read from memory",
-                        100.0 * bandwidth->gb_per_s / *peak, *peak, threads_text(bandwidth->threads));
+    const std::string& device = bandwidth->device;
+    text += fmt::format(":\n{:.1f} % of the {:.1f} GB/s that {}", 100.0 * bandwidth->gb_per_s / *peak, *peak,
+                        device.empty() ? threads_text(bandwidth->threads) + " can read from memory"
+                                       : for_terminal(device) + " can read from its memory");
     if (bandwidth->gb_per_s > *peak) text += ",\nso the caches hold much of it";
-    if (!bandwidth->steady) text += "\n(measured on a busy machine; anew: inferno ceilings --fresh)";
+    if (!bandwidth->steady)
+      text += device.empty() ? "\n(measured on a busy machine; anew: inferno ceilings --fresh)"
+                             : "\n(measured while the device was busy; each run measures it anew)";
   }
   return text;
 }
@@ -115,14 +120,16 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
   double decode_ns = 0;
   for (size_t i = 1; i < passes.size(); ++i) decode_ns += static_cast<double>(passes[i].count());
   const auto bytes = static_cast<double>(generated.decode_cost.bytes());
+  const backend::DeviceInfo info = backend.info();
   Bandwidth bandwidth{.bytes_per_token = bytes / static_cast<double>(passes.size() - 1),
                       .gb_per_s = decode_ns > 0 ? bytes / decode_ns : 0.0,
                       .peak_gb_per_s = std::nullopt,
-                      .threads = backend.info().threads,
+                      .threads = info.threads,
+                      .device = info.is_cpu() ? "" : info.device,
                       .steady = true};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
-  if (const auto ceilings = measured_ceilings(false, [&] { return backend.measure_ceilings(signal_came); })) {
-    const double peak = ceilings->read(backend.info().threads);
+  if (const auto ceilings = measured_ceilings(backend)) {
+    const double peak = ceilings->read(info.threads);
     if (peak > 0) bandwidth.peak_gb_per_s = peak;
     // Of more threads than processors there is no figure.
     const auto measured = static_cast<unsigned>(ceilings->read_gb_per_s.size());

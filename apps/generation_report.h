@@ -17,6 +17,7 @@ struct Bandwidth {
   double gb_per_s = 0;                  // those over the time of decode
   std::optional<double> peak_gb_per_s;  // measured on the spot, with the threads of the backend; or unknown
   unsigned threads = 1;                 // that the peak is of
+  std::string device;                   // or the device whose peak it is; empty on the CPU
   bool steady = true;                   // false: the peak was measured while the machine was busy
 };
 

@@ -4,6 +4,7 @@
 
 #include "apps/output.h"
 #include "apps/progress_bar.h"
+#include "apps/signals.h"
 #include "backend/ceilings.h"
 #include "backend/ceilings_cache.h"
 #include "base/text.h"
@@ -29,6 +30,11 @@ Result<backend::Ceilings> measured_ceilings(bool fresh,
                           : "neither XDG_CACHE_HOME nor HOME says where to keep them"));
   }
   return ceilings;
+}
+
+Result<backend::Ceilings> measured_ceilings(backend::Backend& backend) {
+  const auto measure = [&] { return backend.measure_ceilings(signal_came); };
+  return backend.info().is_cpu() ? measured_ceilings(false, measure) : measure();
 }
 
 }  // namespace inferno::apps

@@ -14,7 +14,6 @@
 #include "base/cache_folder.h"
 #include "base/checked_math.h"
 #include "base/cpu_topology.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "bench/describe.h"
 #include "kv/kv_cache.h"
@@ -314,17 +313,21 @@ Result<model::LoadedModel> load(gguf::File file, std::shared_ptr<backend::Backen
   return loaded;
 }
 
-Status check_sum(const gguf::File& file, uint64_t weights, uint64_t kv, std::optional<uint64_t> available,
+Status check_sum(const gguf::File& file, uint64_t weights, uint64_t kv, const backend::Backend& backend,
                  std::string_view advice = "") {
   const uint64_t sum = checked_add(weights, kv).value_or(UINT64_MAX);
+  const auto available = backend.available_memory();
   if (!available || sum <= *available) return {};
   std::vector<model::MemoryItem> items;
   if (weights > 0) items = model::tensor_items(file);
   items.push_back({"keys and values", kv});
-  return make_error(ErrorCode::kResource,
-                    "{}: needs {} of memory, {} of weights and {} of keys and values; {}; {} are available{}",
-                    escaped(file.path(), 4096), human_bytes(sum), human_bytes(weights), human_bytes(kv),
-                    model::largest_items(std::move(items)), human_bytes(*available), advice);
+  const backend::DeviceInfo info = backend.info();
+  return make_error(
+      ErrorCode::kResource,
+      "{}: needs {} of memory, {} of weights and {} of keys and values; {}; {} are available{}{}",
+      escaped(file.path(), 4096), human_bytes(sum), human_bytes(weights), human_bytes(kv),
+      model::largest_items(std::move(items)), human_bytes(*available),
+      info.is_cpu() ? "" : " on " + info.device, advice);
 }
 
 // What check_memory() says where the backend's memory has no room for keys and values of `tokens` positions
@@ -340,7 +343,7 @@ Status check_context(const gguf::File& file, const backend::Backend& backend, co
   const auto available = backend.available_memory();
   if (available && weights > *available) return {};
   return check_sum(
-      file, weights, *kv, available,
+      file, weights, *kv, backend,
       type == DType::kQ8_0 ? "; ask for fewer tokens" : "; ask for fewer tokens, or for a smaller --kv-type");
 }
 
@@ -357,10 +360,10 @@ Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens)
   return checked_mul(kv::bytes_per_position(kv), static_cast<uint64_t>(positions)).value_or(UINT64_MAX);
 }
 
-Status check_memory(const gguf::File& file, uint64_t kv_bytes) {
+Status check_memory(const gguf::File& file, uint64_t kv_bytes, const backend::Backend& backend) {
   uint64_t weights = 0;
   for (const gguf::TensorInfo& info : file.tensors()) weights += info.tensor.bytes();
-  return check_sum(file, weights, kv_bytes, available_memory());
+  return check_sum(file, weights, kv_bytes, backend);
 }
 
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,
@@ -372,8 +375,8 @@ Result<model::LoadedModel> load_model(const std::string& path, const ModelOption
   return load(std::move(file), std::move(backend), options);
 }
 
-Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options) {
-  TRY_ASSIGN(auto backend, create_backend(options));
+Result<model::LoadedModel> load_model(gguf::File file, std::shared_ptr<backend::Backend> backend,
+                                      const ModelOptions& options) {
   return load(std::move(file), std::move(backend), options);
 }
 

@@ -2,6 +2,7 @@
 // with a progress bar.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -61,9 +62,9 @@ Result<gguf::File> open_model(const std::string& path);
 // Bytes of the keys and values of `tokens` positions of this model, its context at most; errors as
 // kv::check_type().
 Result<uint64_t> kv_bytes(const gguf::File& file, DType kv_type, int64_t tokens);
-// kResource, with the sum, when all weights and `kv_bytes` are more than the machine has memory for: speeds
-// would be those of the disk.
-Status check_memory(const gguf::File& file, uint64_t kv_bytes);
+// kResource, with the sum, when all weights and `kv_bytes` are more than the backend has memory for: on the
+// host speeds would be those of the disk, on a device there would be none.
+Status check_memory(const gguf::File& file, uint64_t kv_bytes, const backend::Backend& backend);
 // Opens and loads the model; a bar on stderr when that is a terminal. kCancelled once a signal came
 // (signals.h), as while opening. Where it is known that `kv_tokens` positions will be asked for (0: it is
 // not), kResource, with the sum, before anything is loaded, when their keys and values have no room in the
@@ -71,6 +72,7 @@ Status check_memory(const gguf::File& file, uint64_t kv_bytes);
 Result<model::LoadedModel> load_model(const std::string& path, const ModelOptions& options,
                                       int64_t kv_tokens = 0);
 // Of a file that open_model() gave.
-Result<model::LoadedModel> load_model(gguf::File file, const ModelOptions& options);
+Result<model::LoadedModel> load_model(gguf::File file, std::shared_ptr<backend::Backend> backend,
+                                      const ModelOptions& options);
 
 }  // namespace inferno::apps

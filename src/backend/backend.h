@@ -21,11 +21,20 @@
 namespace inferno::backend {
 
 struct DeviceInfo {
-  std::string backend;  // as --backend names it
-  std::string device;   // "CPU"
-  std::string isa;      // what the kernels are compiled for
-  unsigned threads = 1;
+  std::string backend;   // as --backend names it
+  std::string device;    // "CPU", or the name of a device that has memory of its own: "NVIDIA H200"
+  std::string isa;       // what the kernels are compiled for
+  unsigned threads = 1;  // of the host that compute; 1 where a device does
   DType activation_dtype = DType::kF32;  // of x, q, k, v … and of the logits
+  std::string runtime_version = {};      // of what drives the device: "13.0"; empty on the CPU
+
+  bool is_cpu() const { return device == "CPU"; }
+};
+
+// Bytes that this process has allocated on a device: now, and at most since reset_peak_allocated_memory().
+struct AllocatedMemory {
+  uint64_t now = 0;
+  uint64_t peak = 0;
 };
 
 // What the machine can do at best, measured on the spot.
@@ -42,6 +51,9 @@ struct Ceilings {
   // Reading memory that no cache holds: GB/s with 1, 2, … threads; empty where it could not be measured.
   std::vector<double> read_gb_per_s;
   std::vector<Peak> peaks;
+  // Copying from one place of a device's memory to another, what is read and what is written counted; 0: not
+  // measured, as on the CPU.
+  double copy_gb_per_s = 0;
   double clock_ghz = 0;     // of a busy core, from a chain of dependent additions
   std::string measured_at;  // UTC, ISO 8601: "2026-01-31T12:00:00Z"
   bool cached = false;      // taken from what an earlier run since the machine's start has measured
@@ -80,6 +92,10 @@ class Backend {
   virtual Result<Buffer> alloc_growing(size_t bytes, size_t soon);
   // Bytes that can still be taken of it; nullopt where nobody knows.
   virtual std::optional<uint64_t> available_memory() const;
+  // What of it is allocated; nullopt where it is the host's, which the process itself is asked for
+  // (base/memory.h).
+  virtual std::optional<AllocatedMemory> allocated_memory() const { return std::nullopt; }
+  virtual void reset_peak_allocated_memory() {}
   virtual Status upload(void* device, const void* host, size_t bytes) = 0;
   virtual Status download(void* host, const void* device, size_t bytes) = 0;
   // Memory of the device as the host reads it; nullptr where it has to be downloaded.
@@ -107,6 +123,8 @@ class Backend {
   // Takes some seconds, during which nothing else should run, where no earlier run since the machine's
   // start has left the figures (backend/ceilings.h). kCancelled soon after `cancelled` says so.
   virtual Result<Ceilings> measure_ceilings(const CancelFn& cancelled) = 0;
+  // Whether it would take those seconds now.
+  virtual bool ceilings_take_seconds() const = 0;
   // Those of this backend's threads, of the fastest of these arithmetics ("int8") and of memory of which
   // pass_bytes are read in each pass, measured now, in a second or two.
   virtual Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics,

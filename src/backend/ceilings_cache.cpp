@@ -150,11 +150,13 @@ Json ceilings_json(const Ceilings& ceilings) {
     peaks.push_back(
         {{"arithmetic", peak.arithmetic}, {"isa", peak.isa}, {"threads", peak.threads}, {"gops", peak.gops}});
   }
-  return {{"measured_at", ceilings.measured_at},
-          {"clock_ghz", ceilings.clock_ghz},
-          {"steadiness", ceilings.steadiness},
-          {"read_gb_per_s", ceilings.read_gb_per_s},
-          {"peaks", std::move(peaks)}};
+  Json json = {{"measured_at", ceilings.measured_at},
+               {"clock_ghz", ceilings.clock_ghz},
+               {"steadiness", ceilings.steadiness},
+               {"read_gb_per_s", ceilings.read_gb_per_s},
+               {"peaks", std::move(peaks)}};
+  if (ceilings.copy_gb_per_s > 0) json["copy_gb_per_s"] = ceilings.copy_gb_per_s;
+  return json;
 }
 
 }  // namespace inferno::backend

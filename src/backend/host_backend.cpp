@@ -35,6 +35,11 @@ Result<Ceilings> HostBackend::measure_ceilings(const CancelFn& cancelled) {
   return measure_cpu_ceilings({.cancelled = cancelled});
 }
 
+bool HostBackend::ceilings_take_seconds() const {
+  const auto fresh = wants_fresh_ceilings();
+  return (fresh && *fresh) || !has_cached_cpu_ceilings();
+}
+
 Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::string_view> arithmetics,
                                                       uint64_t pass_bytes, const CancelFn& cancelled) {
   return measure_cpu_ceilings_now(arithmetics, pass_bytes, info().threads, cancelled);

@@ -14,6 +14,7 @@ class HostBackend : public Backend {
   const void* host_view(const void* device) const override { return device; }
   // Of all CPUs that this process may use, however many threads the backend uses.
   Result<Ceilings> measure_ceilings(const CancelFn& cancelled) override;
+  bool ceilings_take_seconds() const override;
   Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics, uint64_t pass_bytes,
                                            const CancelFn& cancelled) override;
 

@@ -31,13 +31,13 @@ std::string model_name(const model::LoadedModel& loaded, const std::string& path
   return name.empty() ? std::filesystem::path(path).stem().string() : name;
 }
 
-// Some seconds are gone before the first run where ceilings are measured, which INFERNO_CEILINGS=fresh asks
-// for.
-bool has_time_for_ceilings(const RunOptions& options) {
+// Some seconds are gone before the first run where the CPU's ceilings are measured, which
+// INFERNO_CEILINGS=fresh asks for.
+bool has_time_for_ceilings(const backend::Backend& backend, const RunOptions& options) {
   constexpr double kLeastSeconds = 15;
   const auto fresh = backend::wants_fresh_ceilings();
   return options.max_seconds.value_or(kLeastSeconds) >= kLeastSeconds || (fresh && *fresh) ||
-         backend::has_cached_cpu_ceilings();
+         !backend.ceilings_take_seconds();
 }
 
 }  // namespace
@@ -63,8 +63,9 @@ Result<Setting> describe(const model::LoadedModel& loaded, const RunOptions& opt
   setting.suite = suite;
   setting.seed = seed;
   setting.device = backend.info();
-  if (setting.device.device == "CPU") setting.device_name = cpu_topology().model;
-  if (has_time_for_ceilings(options)) {
+  setting.device_name = setting.device.is_cpu() ? cpu_topology().model : setting.device.device;
+  if (const auto allocated = backend.allocated_memory()) setting.post_load_gpu_bytes = allocated->now;
+  if (has_time_for_ceilings(backend, options)) {
     TRY_ASSIGN(setting.ceilings, backend.measure_ceilings(cancelled));
   }
   setting.engine_version = version();

@@ -73,7 +73,8 @@ struct ConfigResult {
   int disturbed_trials = 0;  // that were run besides and do not count (RunOptions::stolen_time, line_trip)
   uint64_t cache_bytes = 0;  // 2 * layers * kv heads * head_dim * bytes * (prompt + generated tokens)
   uint64_t peak_host_bytes = 0;  // highest resident set of the process during these runs
-  std::optional<uint64_t> peak_gpu_bytes;
+  // Allocated on the device: most during these runs, and after them; absent on the CPU.
+  std::optional<uint64_t> peak_gpu_bytes, end_gpu_bytes;
 };
 
 // Where and with what it ran: the same for all configs of a report.
@@ -89,9 +90,10 @@ struct Setting {
   std::string device_name;  // "AMD EPYC …", "NVIDIA H200"
   backend::Ceilings ceilings;
   std::string engine_version;
-  std::string git_revision;  // of the build; "-dirty" appended; empty outside a repository
-  std::string timestamp;     // UTC, ISO 8601
-  uint64_t model_bytes = 0;  // of all weights
+  std::string git_revision;                     // of the build; "-dirty" appended; empty outside a repository
+  std::string timestamp;                        // UTC, ISO 8601
+  uint64_t model_bytes = 0;                     // of all weights
+  std::optional<uint64_t> post_load_gpu_bytes;  // allocated on the device; absent on the CPU
 };
 
 struct Report {

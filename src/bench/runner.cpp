@@ -290,7 +290,9 @@ int Runner::n_ceilings(const Row& row) const {
 }
 
 void Runner::run_row(const Row& row, ConfigResult& result) {
-  peak_is_ours_ = reset_peak_resident_memory() || peak_is_ours_;
+  const bool was_ours = peak_is_ours_;
+  reset_peak_memory();
+  peak_is_ours_ = peak_is_ours_ || was_ours;
   row_ceilings_s_ = 0;
   row_n_ceilings_ = 0;
   result.peak_host_bytes = 0;
@@ -311,9 +313,18 @@ void Runner::run_row(const Row& row, ConfigResult& result) {
   note_peak_memory(result);
 }
 
+void Runner::reset_peak_memory() {
+  peak_is_ours_ = reset_peak_resident_memory();
+  loaded_.model->backend().reset_peak_allocated_memory();
+}
+
 void Runner::note_peak_memory(ConfigResult& result) {
   if (peak_is_ours_)
     result.peak_host_bytes = std::max(result.peak_host_bytes, peak_resident_memory().value_or(0));
+  if (const auto allocated = loaded_.model->backend().allocated_memory()) {
+    result.peak_gpu_bytes = std::max(result.peak_gpu_bytes.value_or(0), allocated->peak);
+    result.end_gpu_bytes = allocated->now;
+  }
 }
 
 // Absent as well where they cannot be measured, which is no reason to lose what was timed. The memory that is
@@ -328,7 +339,7 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(const Row& row, ConfigR
   const std::vector<std::string_view> of = arithmetics(name(main_weight_type(loaded_.model->file())));
   const Result<backend::CeilingsNow> now =
       backend.measure_ceilings_now(of, pass_bytes_, cancel_by(cancelled_));
-  peak_is_ours_ = reset_peak_resident_memory();
+  reset_peak_memory();
   ceilings_s_ = elapsed() - begin;
   row_ceilings_s_ += ceilings_s_;
   ++row_n_ceilings_;

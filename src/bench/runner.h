@@ -91,6 +91,7 @@ class Runner {
   int n_ceilings(const Row& row) const;
   void run_row(const Row& row, ConfigResult& result);
   std::optional<backend::CeilingsNow> ceilings_now(const Row& row, ConfigResult& result);
+  void reset_peak_memory();
   void note_peak_memory(ConfigResult& result);
   Status run_trials(const Row& row, ConfigResult& result);
   // Since `before`, of the time of the trial's threads.

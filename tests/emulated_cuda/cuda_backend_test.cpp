@@ -52,6 +52,7 @@ TEST_F(EmulatedCudaBackend, SaysWhatItRunsOn) {
   EXPECT_EQ((*backend)->info().backend, "cuda");
   EXPECT_EQ((*backend)->info().device, "emulated GPU");
   EXPECT_EQ((*backend)->info().isa, "sm_90");
+  EXPECT_EQ((*backend)->info().runtime_version, "13.0");
 }
 
 TEST_F(EmulatedCudaBackend, SaysWhyItIsNotThere) {
@@ -249,11 +250,29 @@ TEST_F(EmulatedCudaBackend, AFileThatWasCutBeforeItsWeightsAreLoadedIsAnError) {
   }
 }
 
-TEST_F(EmulatedCudaBackend, MeasuresHowFastMemoryIsRead) {
+TEST_F(EmulatedCudaBackend, CountsWhatIsAllocated) {
+  const auto backend = *backend::create_backend("cuda");
+  const uint64_t before = backend->allocated_memory()->now;
+  backend->reset_peak_allocated_memory();
+  {
+    const Buffer first = *backend->alloc(1000);
+    const Buffer second = *backend->alloc(500);
+    EXPECT_EQ(backend->allocated_memory()->now, before + 1500);
+  }
+  EXPECT_EQ(backend->allocated_memory()->now, before);
+  EXPECT_EQ(backend->allocated_memory()->peak, before + 1500);
+  EXPECT_FALSE(backend->alloc(size_t{1} << 40).ok());
+  backend->reset_peak_allocated_memory();
+  EXPECT_EQ(backend->allocated_memory()->peak, before) << "what was refused is not allocated";
+  EXPECT_FALSE((*backend::create_backend("scalar"))->allocated_memory());
+}
+
+TEST_F(EmulatedCudaBackend, MeasuresHowFastMemoryIsReadAndCopied) {
   start_device({.memory_bytes = size_t{1} << 20});
   const auto ceilings = (*backend::create_backend("cuda"))->measure_ceilings({});
   ASSERT_TRUE(ceilings.ok()) << ceilings.error().message;
   EXPECT_GT(ceilings->read(1), 0);
+  EXPECT_GT(ceilings->copy_gb_per_s, 0);
   EXPECT_LE(ceilings->steadiness, 1);
 }
 

@@ -10,9 +10,9 @@ struct Faults {
   int driver_version = 13000;  // 0: no driver
   int devices = 1;
   int compute_capability = 90;
-  size_t memory_bytes = size_t{256} << 20;
-  int launches_until_refused = -1;  // the launch after so many is refused
-  int launches_until_broken = -1;   // the one after so many dies, and the device with it
+  size_t memory_bytes = size_t{256} << 20;  // of a program's device: EMULATED_CUDA_MEMORY_MIB
+  int launches_until_refused = -1;          // the launch after so many is refused
+  int launches_until_broken = -1;           // the one after so many dies, and the device with it
   int allocations_until_full = -1;  // before the one after so many, another process takes what is left
   bool hides_memory = false;        // it does not tell how much is left
 };

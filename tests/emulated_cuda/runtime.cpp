@@ -24,8 +24,16 @@ struct EmulatedEvent {
 namespace inferno::emulated_cuda {
 namespace {
 
-struct Device {
+// Of the device that a program begins with.
+Faults faults_of_environment() {
   Faults faults;
+  if (const char* mib = std::getenv("EMULATED_CUDA_MEMORY_MIB"))
+    faults.memory_bytes = std::strtoull(mib, nullptr, 10) << 20;
+  return faults;
+}
+
+struct Device {
+  Faults faults = faults_of_environment();
   std::deque<std::function<cudaError_t()>> queue;
   cudaError_t last_error = cudaSuccess;
   cudaError_t broken = cudaSuccess;  // what every call answers from then on
@@ -243,8 +251,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEve
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) {
-  const bool to_device = kind == cudaMemcpyHostToDevice;
-  if (is_device_memory(to) != to_device || is_device_memory(from) == to_device)
+  const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
+  if (is_device_memory(to) != to_device || is_device_memory(from) != from_device)
     return answer(cudaErrorInvalidValue);
   return put([=] {
     std::memcpy(to, from, bytes);

@@ -37,10 +37,14 @@ class CudaBackend final : public Backend {
   CudaBackend(cuda::Device device, cuda::OwnedStream stream, cuda::Staging staging)
       : device_(std::move(device)), stream_(std::move(stream)), staging_(std::move(staging)) {}
 
-  DeviceInfo info() const override { return {"cuda", device_.name, device_.architecture, 1, DType::kF32}; }
+  DeviceInfo info() const override {
+    return {"cuda", device_.name, device_.architecture, 1, DType::kF32, device_.runtime_version};
+  }
 
   Result<Buffer> alloc(size_t bytes) override { return cuda::alloc(bytes); }
   std::optional<uint64_t> available_memory() const override { return cuda::free_bytes(); }
+  std::optional<AllocatedMemory> allocated_memory() const override { return cuda::allocated_memory(); }
+  void reset_peak_allocated_memory() override { cuda::reset_peak_allocated_memory(); }
 
   Status upload(void* device, const void* host, size_t bytes) override {
     return staging_.copy(device, host, bytes, stream_.get());
@@ -69,17 +73,20 @@ class CudaBackend final : public Backend {
   }
 
   Result<Ceilings> measure_ceilings(const CancelFn&) override {
-    TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
+    TRY_ASSIGN(const cuda::Bandwidth read, cuda::measure_read_bandwidth(stream_.get()));
+    TRY_ASSIGN(const cuda::Bandwidth copy, cuda::measure_copy_bandwidth(stream_.get()));
     Ceilings ceilings;
     ceilings.read_gb_per_s = {read.best_gb_per_s};
+    ceilings.copy_gb_per_s = copy.best_gb_per_s;
     ceilings.measured_at = utc_time(std::time(nullptr));
-    if (read.best_gb_per_s > 0) ceilings.steadiness = read.typical_gb_per_s / read.best_gb_per_s;
+    ceilings.steadiness = std::min(read.steadiness(), copy.steadiness());
     return ceilings;
   }
+  bool ceilings_take_seconds() const override { return false; }
 
   Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>, uint64_t,
                                            const CancelFn&) override {
-    TRY_ASSIGN(const cuda::ReadBandwidth read, cuda::measure_read_bandwidth(stream_.get()));
+    TRY_ASSIGN(const cuda::Bandwidth read, cuda::measure_read_bandwidth(stream_.get()));
     CeilingsNow now;
     now.read_gb_per_s = read.best_gb_per_s;
     now.typical_read_gb_per_s = read.typical_gb_per_s;

@@ -1,16 +1,22 @@
-// The ceiling of the CUDA backend: how fast the device reads its memory.
+// The ceilings of the CUDA backend: how fast the device reads its memory, and how fast it copies it. That of
+// its matrix units is left out until a device was there to write such a loop on.
 #pragma once
 
 #include "backend/cuda/runtime.h"
 
 namespace inferno::backend::cuda {
 
-struct ReadBandwidth {
+struct Bandwidth {
   double best_gb_per_s = 0;     // of the fastest pass over memory that no cache holds
   double typical_gb_per_s = 0;  // of the median one
+
+  double steadiness() const { return best_gb_per_s > 0 ? typical_gb_per_s / best_gb_per_s : 1; }
 };
 
-// Some hundredths of a second. Errors: kResource where there is no memory left to read.
-Result<ReadBandwidth> measure_read_bandwidth(cudaStream_t stream);
+// Some hundredths of a second each. Errors: kResource where there is no memory left to read.
+Result<Bandwidth> measure_read_bandwidth(cudaStream_t stream);
+// By the runtime's own copy from one half of that memory to the other; bytes read and bytes written both
+// count.
+Result<Bandwidth> measure_copy_bandwidth(cudaStream_t stream);
 
 }  // namespace inferno::backend::cuda

@@ -71,7 +71,8 @@ Result<Device> find_device() {
     return unavailable("the GPU does not answer ({}); look at nvidia-smi", cudaGetErrorString(error));
   }
   const Device device = {escaped(properties.name, sizeof properties.name),
-                         fmt::format("sm_{}{}", properties.major, properties.minor)};
+                         fmt::format("sm_{}{}", properties.major, properties.minor),
+                         version_text(CUDART_VERSION)};
   if (properties.major < kOldestMajor) {
     return unavailable(
         "{} has compute capability {}.{}, expected {}.0 or newer; take another GPU by "

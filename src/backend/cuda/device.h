@@ -9,8 +9,9 @@
 namespace inferno::backend::cuda {
 
 struct Device {
-  std::string name;          // "NVIDIA H200"
-  std::string architecture;  // "sm_90"
+  std::string name;             // "NVIDIA H200"
+  std::string architecture;     // "sm_90"
+  std::string runtime_version;  // "13.0": of the CUDA runtime in this program
 };
 
 // kUnavailable where there is no driver, one that is too old, no device, or none that these kernels run on.

@@ -44,6 +44,7 @@ std::string machine_lines(const Column& column) {
   const Setting& s = column.report->setting;
   const Limits limit = limits(s);
   std::string ceilings = limit.read_gb_per_s ? fmt::format("{:.1f} GB/s read", *limit.read_gb_per_s) : "";
+  if (s.ceilings.copy_gb_per_s > 0) ceilings += fmt::format(", {:.1f} GB/s copy", s.ceilings.copy_gb_per_s);
   if (limit.gops) {
     ceilings += fmt::format("{}{:.1f} G {} operations/s", ceilings.empty() ? "" : ", ", *limit.gops,
                             limit.arithmetic);

@@ -111,6 +111,7 @@ ConfigResult read_config(JsonReader json) {
   result.cache_bytes = json.whole("cache_bytes");
   result.peak_host_bytes = json.whole("peak_host_bytes");
   result.peak_gpu_bytes = json.optional_whole("peak_gpu_bytes");
+  result.end_gpu_bytes = json.optional_whole("end_gpu_bytes");  // older reports lack it
   result.disturbed_trials = static_cast<int>(json.optional_whole("disturbed_trials", 1 << 20).value_or(0));
   for (JsonReader& trial : json.objects("raw_trials")) result.trials.push_back(read_trial(trial));
   return result;
@@ -125,6 +126,7 @@ backend::Ceilings read_ceilings(JsonReader json) {
                               .threads = static_cast<unsigned>(peak.whole("threads", 1 << 20)),
                               .gops = peak.number("gops")});
   }
+  ceilings.copy_gb_per_s = json.optional_number("copy_gb_per_s").value_or(0);  // devices alone have it
   ceilings.clock_ghz = json.number("clock_ghz");
   ceilings.steadiness = json.optional_number("steadiness").value_or(1);  // older reports lack it
   ceilings.measured_at = json.text("measured_at");
@@ -146,6 +148,8 @@ Setting read_setting(JsonReader& json) {
   setting.device.isa = json.text("isa");
   setting.device.threads = static_cast<unsigned>(json.whole("threads", 1 << 20));
   setting.device_name = json.text("device_name");
+  setting.device.runtime_version = json.optional_text("cuda_version").value_or("");
+  setting.post_load_gpu_bytes = json.optional_whole("post_load_gpu_bytes");  // older reports lack it
   setting.ceilings = read_ceilings(json.object("ceilings"));
   setting.engine_version = json.text("engine_version");
   setting.git_revision = json.optional_text("git_revision").value_or("");

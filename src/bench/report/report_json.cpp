@@ -41,7 +41,11 @@ Json quartiles_json(const std::optional<Quartiles>& quartiles) {
 }
 
 bool on_gpu(const Setting& setting) {
-  return setting.device.device != "CPU";
+  return !setting.device.is_cpu();
+}
+
+Json gib_or_null(const std::optional<uint64_t>& bytes) {
+  return bytes ? Json(static_cast<double>(*bytes) / kGiB) : Json(nullptr);
 }
 
 Json cost_json(const metrics::Cost& cost) {
@@ -120,15 +124,14 @@ void add_seed_keys(Json& json, const ConfigResult& result, const Setting& settin
   json["per_step_latency_max_ms"] = step(&metrics::Summary::max);
   json["wall_time_median_s"] = f ? Json(f->wall_s.p50) : Json(nullptr);
   json["cache_memory_mb"] = setting.use_kv_cache ? static_cast<double>(result.cache_bytes) / 1e6 : 0.0;
-  for (const char* key :
-       {"post_load_gpu_gb", "post_load_gpu_reserved_gb", "end_gpu_memory_gb", "end_gpu_reserved_gb"}) {
+  // What PyTorch's allocator keeps beyond what is allocated; there is no such here.
+  for (const char* key : {"post_load_gpu_reserved_gb", "end_gpu_reserved_gb", "peak_gpu_reserved_gb"})
     json[key] = nullptr;
-  }
-  json["peak_gpu_memory_gb"] =
-      result.peak_gpu_bytes ? Json(static_cast<double>(*result.peak_gpu_bytes) / kGiB) : Json(nullptr);
-  json["peak_gpu_reserved_gb"] = nullptr;
+  json["post_load_gpu_gb"] = gib_or_null(setting.post_load_gpu_bytes);
+  json["end_gpu_memory_gb"] = gib_or_null(result.end_gpu_bytes);
+  json["peak_gpu_memory_gb"] = gib_or_null(result.peak_gpu_bytes);
   json["engine_version"] = setting.engine_version;
-  json["cuda_version"] = nullptr;
+  json["cuda_version"] = text_or_null(setting.device.runtime_version);
   json["timestamp"] = setting.timestamp;
 }
 
@@ -216,6 +219,7 @@ Json config_json(const ConfigResult& result, const Setting& setting) {
   json["cache_bytes"] = result.cache_bytes;
   json["peak_host_bytes"] = result.peak_host_bytes;
   json["peak_gpu_bytes"] = or_null(result.peak_gpu_bytes);
+  json["end_gpu_bytes"] = or_null(result.end_gpu_bytes);
   add_our_figures(json, setting, f);
   json["disturbed_trials"] = result.disturbed_trials;
   json["places"] = Json::array();
@@ -242,12 +246,13 @@ Json setting_json(const Report& report) {
           {"trials", trials},
           {"warmup_runs", warmup_runs},
           {"engine_version", setting.engine_version},
-          {"cuda_version", nullptr},
-          {"post_load_gpu_gb", nullptr},
+          {"cuda_version", text_or_null(setting.device.runtime_version)},
+          {"post_load_gpu_gb", gib_or_null(setting.post_load_gpu_bytes)},
           {"post_load_gpu_reserved_gb", nullptr},
           {"timestamp", setting.timestamp},
           {"model_path", setting.model_path},
           {"model_bytes", setting.model_bytes},
+          {"post_load_gpu_bytes", or_null(setting.post_load_gpu_bytes)},
           {"kv_type", setting.kv_type},
           {"seed", setting.seed},
           {"backend", setting.device.backend},

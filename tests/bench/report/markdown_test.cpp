@@ -199,6 +199,14 @@ TEST(Markdown, LabelsWhatItIs) {
   EXPECT_NE(text.find("| medium |"), std::string::npos);
 }
 
+TEST(Markdown, HasTheCopyBandwidthOfADevice) {
+  bench::Report report = make_report();
+  EXPECT_EQ(bench::markdown({&report, 1}).find("GB/s copy"), std::string::npos);
+  report.setting.ceilings.copy_gb_per_s = 36;
+  EXPECT_NE(bench::markdown({&report, 1}).find("ceilings: 40.0 GB/s read, 36.0 GB/s copy, 300.0 G int8"),
+            std::string::npos);
+}
+
 TEST(Markdown, OneNoteOfSeveralRowsIsOneLine) {
   bench::Report report = make_report();
   report.results.push_back(report.results[0]);

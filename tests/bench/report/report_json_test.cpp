@@ -138,6 +138,10 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   report.results[1].cut = true;
   report.results[1].note = "cut <for> a reason";
   report.results[1].peak_gpu_bytes = 5;
+  report.results[1].end_gpu_bytes = 4;
+  report.setting.post_load_gpu_bytes = 3;
+  report.setting.device.runtime_version = "13.0";
+  report.setting.ceilings.copy_gb_per_s = 4200.5;
   for (bench::Trial& trial : report.results[1].trials) trial.head_screen = {64, 60, 640'000, 320'000};
   report.results[1].trials[1].ceilings = {33.5, 901, "int8"};
   report.results[1].trials[1].ceilings->typical_read_gb_per_s = 30.5;
@@ -158,6 +162,24 @@ TEST(ReportJson, WhatIsReadBackRendersTheSame) {
   EXPECT_EQ(bench::to_json(*again), text);
   EXPECT_EQ(bench::markdown({&*again, 1}), bench::markdown({&report, 1}));
   EXPECT_EQ(bench::html({{*again}, {}, {}, {}}), bench::html({{report}, {}, {}, {}}));
+}
+
+TEST(ReportJson, OfADeviceHasItsNameItsMemoryAndItsRuntime) {
+  bench::Report report = make_report();
+  report.setting.device = {.backend = "cuda", .device = "NVIDIA H200", .isa = "sm_90"};
+  report.setting.device.runtime_version = "13.0";
+  report.setting.device_name = "NVIDIA H200";
+  report.setting.post_load_gpu_bytes = uint64_t{1} << 30;
+  report.results[0].peak_gpu_bytes = uint64_t{3} << 30;
+  report.results[0].end_gpu_bytes = uint64_t{2} << 30;
+  const Json config = config_of(report);
+  EXPECT_EQ(config.at("device"), "cuda");
+  EXPECT_EQ(config.at("gpu_name"), "NVIDIA H200");
+  EXPECT_EQ(config.at("cuda_version"), "13.0");
+  EXPECT_EQ(config.at("post_load_gpu_gb"), 1.0);
+  EXPECT_EQ(config.at("peak_gpu_memory_gb"), 3.0);
+  EXPECT_EQ(config.at("end_gpu_memory_gb"), 2.0);
+  EXPECT_TRUE(config.at("peak_gpu_reserved_gb").is_null());
 }
 
 TEST(ReportJson, HasThePartsOfAPromptWhereTheyAreKnown) {
