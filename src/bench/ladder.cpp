@@ -14,16 +14,17 @@ struct Rung {
   std::vector<std::string> backends;  // the first that is here
   bool expanded;                      // on F32 weights
   bool use_kv_cache;
+  bool is_for_f32;  // of an F32 model there is this rung, too
 };
 
 const std::vector<Rung>& rungs() {
   static const std::vector<Rung> all = {
-      {"scalar", {"scalar"}, true, false},
-      {"KV cache", {"scalar"}, true, true},
-      {"SIMD", {"simd"}, true, true},
-      {"threads", {"parallel"}, true, true},
-      {"quantized", {"parallel", "simd", "scalar"}, false, true},
-      {"GPU", {"cuda"}, false, true},
+      {"scalar", {"scalar"}, true, false, true},
+      {"KV cache", {"scalar"}, true, true, true},
+      {"SIMD", {"simd"}, true, true, true},
+      {"threads", {"parallel"}, true, true, true},
+      {"quantized", {"parallel", "simd", "scalar"}, false, true, false},
+      {"GPU", {"cuda"}, false, true, true},
   };
   return all;
 }
@@ -115,15 +116,29 @@ class Climb {
       row.absent = backend.error().message;
       return row;
     }
-    if (!rung.expanded && main_weight_type(file_) == DType::kF32) {
+    if (!rung.is_for_f32 && main_weight_type(file_) == DType::kF32) {
       row.absent = "the model's weights are F32 already";
       return row;
     }
     row.backend = (*backend)->info().backend;
+    const Status ran = run_on(*std::move(backend), i, file, run, row);
+    if (ran) return row;
+    // That a device has no memory for the model, say, is no reason to lose the rungs below.
+    if (row.device.empty() || ran.error().code == ErrorCode::kCancelled) return ran.error();
+    row.absent = ran.error().message;
+    return row;
+  }
+
+  // The rung on this backend, which is loaded for it.
+  Status run_on(std::shared_ptr<backend::Backend> backend, size_t i, const gguf::File& file,
+                const RunOptions& run, LadderRow& row) {
+    const backend::DeviceInfo info = backend->info();
+    if (!info.is_cpu()) row.device = info.device;
     model::LoadOptions load;
     load.tensor_check = model::TensorCheck::kNone;
     load.cancelled = cancel_by(cancelled_);
-    TRY_ASSIGN(const model::LoadedModel loaded, model::load_from_gguf(gguf::File(file), *backend, load));
+    TRY_ASSIGN(const model::LoadedModel loaded,
+               model::load_from_gguf(gguf::File(file), std::move(backend), load));
     RunOptions described = run;
     described.max_seconds = options_.run.max_seconds;  // of all rungs: what is measured serves them all
     TRY_ASSIGN(const Setting setting,
@@ -132,7 +147,7 @@ class Climb {
     Runner runner(
         loaded, run,
         [&](const Progress& progress) {
-          if (on_progress_) on_progress_(rung.name, i, rungs().size(), progress);
+          if (on_progress_) on_progress_(rungs()[i].name, i, rungs().size(), progress);
         },
         cancelled_, clock_);
     TRY_ASSIGN(const std::vector<ConfigResult> results, runner.run({config_}));
@@ -141,12 +156,12 @@ class Climb {
     } else {
       fill(row, results.front(), setting);
     }
-    return row;
+    return {};
   }
 
   void note(const Setting& setting) {
     ladder_.model = setting.model;
-    ladder_.device_name = setting.device_name;
+    if (setting.device.is_cpu()) ladder_.device_name = setting.device_name;
     ladder_.threads = std::max(ladder_.threads, setting.device.threads);
     ladder_.prompt_tokens = config_.prompt_tokens;
     ladder_.generated_tokens = config_.max_new_tokens;

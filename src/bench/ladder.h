@@ -23,10 +23,10 @@ struct LadderOptions {
 // A rung's name and number, and what its runner tells.
 using OnLadderProgress = std::function<void(std::string_view rung, size_t i, size_t n, const Progress&)>;
 
-// A rung whose backend is not here has a row that says why. `file` may be of any weight type; of an F32 model
-// the quantized rung is absent. Once `cancelled`, the rungs so far are all there are. Errors: those of
-// loading and running, kResource when the expansion does not fit into memory; kCancelled before the first
-// rung.
+// A rung whose backend is not here, or whose device fails, has a row that says why. `file` may be of any
+// weight type; of an F32 model the quantized rung is absent. Once `cancelled`, the rungs so far are all there
+// are. Errors: those of loading and running, kResource when the expansion does not fit into memory;
+// kCancelled before the first rung.
 Result<Ladder> climb(const gguf::File& file, const LadderOptions& options,
                      const OnLadderProgress& on_progress = {}, const std::atomic<bool>* cancelled = nullptr,
                      const Clock& clock = steady_clock());

@@ -19,6 +19,7 @@ Json row_json(std::span<const LadderRow> rows, size_t i) {
   const std::optional<double> faster = speed_up(rows, i);
   return {{"name", row.name},
           {"backend", row.backend},
+          {"device", text(row.device)},
           {"dtype", row.dtype},
           {"kv", row.kv},
           {"absent", text(row.absent)},
@@ -39,6 +40,7 @@ LadderRow read_row(JsonReader& json) {
   LadderRow row;
   row.name = json.text("name");
   row.backend = json.text("backend");
+  row.device = json.optional_text("device").value_or("");  // older ladders lack it
   row.dtype = json.text("dtype");
   row.kv = json.text("kv");
   row.absent = json.optional_text("absent").value_or("");
@@ -63,7 +65,7 @@ std::string bound_text(const LadderRow& row) {
 
 std::vector<std::string> cells(std::span<const LadderRow> rows, size_t i) {
   const LadderRow& row = rows[i];
-  std::vector<std::string> cells = {row.name, row.backend, row.dtype, row.kv};
+  std::vector<std::string> cells = {row.name, backend_text(row), row.dtype, row.kv};
   if (!row.absent.empty()) {
     cells.resize(9, "—");
     return cells;
@@ -98,6 +100,10 @@ std::optional<double> speed_up(std::span<const LadderRow> rows, size_t i) {
                                                             : over_common_tokens(rows[i], row);
   }
   return std::nullopt;
+}
+
+std::string backend_text(const LadderRow& row) {
+  return row.device.empty() ? row.backend : fmt::format("{}, {}", row.backend, row.device);
 }
 
 std::string to_json(const Ladder& ladder) {

@@ -15,6 +15,7 @@ namespace inferno::bench {
 struct LadderRow {
   std::string name;  // "KV cache": what this rung adds
   std::string backend, dtype;
+  std::string device;  // what it ran on where that is not the ladder's device_name: "NVIDIA H200"; else empty
   std::string kv;      // "none", "F16"
   std::string absent;  // a sentence why there is nothing to measure here; empty when there is
   std::string note;    // how the row differs from what was asked for: that it was cut; mostly empty
@@ -30,7 +31,7 @@ struct LadderRow {
 
 struct Ladder {
   std::string model;
-  std::string device_name;
+  std::string device_name;                          // the CPU's
   unsigned threads = 1;                             // of the rungs that use all
   int64_t prompt_tokens = 0, generated_tokens = 0;  // as asked for
   std::string timestamp, git_revision;
@@ -44,6 +45,9 @@ std::optional<double> speed_up(std::span<const LadderRow> rows, size_t i);
 
 std::string to_json(const Ladder& ladder);  // an object with "rungs"; ends with a newline
 Result<Ladder> ladder_from_json(std::string_view text);
+
+// "parallel"; of a device "cuda, NVIDIA H200".
+std::string backend_text(const LadderRow& row);
 
 // A row for each rung; below the table why one is absent, notes, and where a rung was cut what its speed-up
 // is.

@@ -67,6 +67,17 @@ TEST(LadderRows, JsonReadsBack) {
   EXPECT_FALSE(bench::ladder_from_json("[").ok());
 }
 
+TEST(LadderRows, ARungOnAnotherDeviceHasItsName) {
+  bench::Ladder ladder = make_ladder();
+  ladder.rows[3].backend = "cuda";
+  ladder.rows[3].device = "NVIDIA H200";
+  const auto again = bench::ladder_from_json(bench::to_json(ladder)).value();
+  EXPECT_EQ(again.rows[3].device, "NVIDIA H200");
+  EXPECT_EQ(again.rows[0].device, "");
+  EXPECT_NE(bench::ladder_table(again).find("| cuda, NVIDIA H200 |"), std::string::npos);
+  EXPECT_NE(bench::html({{}, {again}, {}, {}}).find("cuda, NVIDIA H200</td>"), std::string::npos);
+}
+
 TEST(LadderRows, TableSaysWhyARungIsNotThere) {
   EXPECT_EQ(bench::ladder_table(make_ladder()),
             "| Rung     | Backend  | Weights | KV   | MB/token | TTFT ms | Decode tok/s | Speed-up | Ceiling "

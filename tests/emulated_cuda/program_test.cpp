@@ -89,5 +89,31 @@ TEST(EmulatedCudaProgram, AModelIsHeldAgainstTheDevicesMemory) {
   EXPECT_TRUE(contains(finished.err, "are available on emulated GPU")) << finished.err;
 }
 
+const std::string kLadder =
+    "bench ladder --prompt-tokens 2 --max-new-tokens 2 --warmup-runs 0 --trials 1 --max-seconds 4 --json";
+
+TEST(EmulatedCudaProgram, TheLadderEndsOnTheDevice) {
+  const test::Finished finished = run(kLadder + tiny_model());
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json ladder = json_of(finished);
+  const std::string cpu = ladder.at("device_name");
+  EXPECT_FALSE(cpu.empty() || cpu == "emulated GPU") << cpu;
+  EXPECT_TRUE(ladder.at("rungs").front().at("device").is_null());
+  const Json& rung = ladder.at("rungs").back();
+  EXPECT_EQ(rung.at("name"), "GPU");
+  EXPECT_EQ(rung.at("device"), "emulated GPU");
+  EXPECT_TRUE(rung.at("absent").is_null()) << rung.at("absent");
+  EXPECT_GT(rung.at("decode_tps"), 0);
+}
+
+TEST(EmulatedCudaProgram, ADeviceThatIsTooSmallCostsTheLadderOneRung) {
+  const test::Finished finished = run(kLadder, 4);
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json ladder = json_of(finished);
+  EXPECT_GT(ladder.at("rungs").front().at("decode_tps"), 0);
+  EXPECT_TRUE(contains(ladder.at("rungs").back().at("absent"), "weights"))
+      << ladder.at("rungs").back().at("absent");
+}
+
 }  // namespace
 }  // namespace inferno

@@ -52,7 +52,7 @@ std::string bar(double length) {
 std::string row_html(const std::vector<LadderRow>& rows, size_t i, const BarScale& scale) {
   const LadderRow& row = rows[i];
   std::string text = fmt::format("<tr><th scope='row' class='left'>{}</th>", html_escaped(row.name)) +
-                     cell(row.backend, " class='left'") + cell(row.dtype, " class='left'") +
+                     cell(backend_text(row), " class='left'") + cell(row.dtype, " class='left'") +
                      cell(row.kv, " class='left'");
   if (!row.absent.empty()) return text + cell(row.absent, " class='left muted' colspan='6'") + "</tr>\n";
   const auto faster = speed_up(rows, i);
