@@ -15,6 +15,9 @@
 namespace inferno::bench {
 namespace {
 
+// llama-bench's own default: more layers than any model has that one GPU holds.
+constexpr const char* kAllLayers = "99";
+
 // tok/s of one round.
 struct Speeds {
   double prompt = 0, generation = 0;
@@ -78,7 +81,9 @@ class Comparer {
 
   Result<PeerComparison> run() {
     PeerComparison comparison;
-    comparison.threads = loaded_.model->backend().info().threads;
+    const backend::DeviceInfo info = loaded_.model->backend().info();
+    comparison.threads = info.threads;
+    if (!info.is_cpu()) comparison.device = info.device;
     Rounds ours, peer;
     Costs costs;
     runner_.settle();
@@ -164,7 +169,7 @@ class Comparer {
                                         "-r",
                                         "1",
                                         "-ngl",
-                                        "0",
+                                        comparison.device.empty() ? "0" : kAllLayers,
                                         "-o",
                                         "json"};
     if (!options_.numa.empty()) command.insert(command.end(), {"--numa", options_.numa});
@@ -188,6 +193,13 @@ class Comparer {
         if (number(test, "n_prompt") == 0) speeds.generation = speed;
         comparison.peer = fmt::format("llama-bench build {} ({})", number(test, "build_number"),
                                       escaped(string(test, "build_commit"), 40));
+        // A build without a device takes -ngl without a word. Its name was not always told.
+        if (!comparison.device.empty() && test.contains("gpu_info") && string(test, "gpu_info").empty()) {
+          return make_error(ErrorCode::kRuntime,
+                            "{}: expected a GPU that it computes on, as --backend {} does, found none in its "
+                            "gpu_info; name a build with CUDA with --program, or take --backend parallel",
+                            escaped(options_.program, 4096), loaded_.model->backend().info().backend);
+        }
       }
     }
     if (speeds.prompt > 0 && speeds.generation > 0) return speeds;
@@ -257,12 +269,15 @@ std::string peer_table(const PeerComparison& comparison) {
     return row.ours_of_ceiling && row.ours_of_ceiling->partial;
   });
   return fmt::format(
-      "Medians and quartiles of {} rounds in turn, {} thread{}; peer: {}\n\n{}\nOf ceiling: the shortest "
-      "time "
-      "that the measured peaks allow over the measured time.{}\n",
-      comparison.rows.empty() ? 0 : comparison.rows.front().ours.n, comparison.threads,
-      comparison.threads == 1 ? "" : "s", comparison.peer, table.text(),
-      partial ? " *: the other ceiling was not measured." : "");
+      "Medians and quartiles of {} rounds in turn, {}; peer: {}{}\n\n{}\nOf ceiling: the shortest time that "
+      "the measured peaks allow over the measured time.{}\n",
+      comparison.rows.empty() ? 0 : comparison.rows.front().ours.n,
+      comparison.device.empty()
+          ? fmt::format("{} thread{}", comparison.threads, comparison.threads == 1 ? "" : "s")
+          : "on " + escaped(comparison.device, 256),
+      comparison.peer,
+      comparison.device.empty() ? "" : fmt::format(" with all layers there (-ngl {})", kAllLayers),
+      table.text(), partial ? " *: the other ceiling was not measured." : "");
 }
 
 }  // namespace inferno::bench

@@ -44,6 +44,7 @@ struct PeerRow {
 struct PeerComparison {
   std::string peer;  // "llama-bench build 6123 (1a2b3c4)"
   unsigned threads = 1;
+  std::string device;  // where both compute if not on the CPU, the peer with all layers; else empty
   std::vector<PeerRow> rows;
 };
 
@@ -53,7 +54,8 @@ using OnRound = std::function<void(int round, int n_rounds, std::string_view who
 // it, or none of that name on PATH.
 Result<std::string> find_peer(const std::string& program);
 
-// Errors: those of find_peer(); kRuntime when the program fails or says what we do not understand.
+// Where our backend is a device's, the peer is to compute every layer on one as well. Errors: those of
+// find_peer(); kRuntime when the program fails, says what we do not understand, or has no such device.
 Result<PeerComparison> compare_with_peer(const model::LoadedModel& loaded, const PeerOptions& options,
                                          const OnRound& on_round = {},
                                          const std::atomic<bool>* cancelled = nullptr,
