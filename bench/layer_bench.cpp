@@ -1,6 +1,7 @@
 // The operations of a decoder layer besides its matrices: attention, norm, rope, activation; of a model with
 // 16 query heads, 8 key-value heads and a head_dim of 128.
 #include "bench/backends.h"
+#include "bench/registration.h"
 
 namespace inferno {
 namespace {
@@ -71,7 +72,7 @@ void act_mul(benchmark::State& state, const std::string& backend_name, backend::
           });
 }
 
-const bool registered = [] {
+const bool registered = bench_support::register_in_main([] {
   for (const std::string& b : bench_support::backends_here()) {
     const auto add = [&](const std::string& name, auto&&... arguments) {
       benchmark::RegisterBenchmark(fmt::format(fmt::runtime(name), b).c_str(), arguments...)->UseRealTime();
@@ -97,8 +98,7 @@ const bool registered = [] {
       add("act_mul/gelu_tanh" + rows, act_mul, b, backend::Activation::kGeluTanh, n);
     }
   }
-  return true;
-}();
+});
 
 }  // namespace
 }  // namespace inferno

@@ -1,5 +1,6 @@
 // gemv/BACKEND/TYPE: a matrix times one vector, as in decode; gemm: times 128 of them, as in prefill.
 #include "bench/backends.h"
+#include "bench/registration.h"
 
 namespace inferno {
 namespace {
@@ -24,7 +25,7 @@ void matmul(benchmark::State& state, const std::string& backend_name, DType dtyp
           });
 }
 
-const bool registered = [] {
+const bool registered = bench_support::register_in_main([] {
   for (const std::string& backend_name : bench_support::backends_here()) {
     for (const DType dtype :
          {DType::kF32, DType::kF16, DType::kBF16, DType::kQ8_0, DType::kQ4_0, DType::kQ4_1, DType::kQ5_0,
@@ -37,8 +38,7 @@ const bool registered = [] {
           ->UseRealTime();
     }
   }
-  return true;
-}();
+});
 
 }  // namespace
 }  // namespace inferno
