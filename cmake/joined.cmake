@@ -2,13 +2,15 @@
 #
 # With INFERNO_JOINED_FILES so many .cpp files of a folder, in alphabetical order, are one to the compiler, which then makes
 # what they share once: a whole build is shorter, a change of one file takes longer. So names are a folder's, not a file's: a
-# new file moves the others on, and a name that two of them have may meet itself later. The presets for work compile each
-# file alone.
-option(INFERNO_JOINED_FILES "Compile the files of a folder several at a time" OFF)
+# new file moves the others on, and a name that two of them have may meet itself later. TESTS joins those below tests/ alone,
+# so that each file of the engine still shows that it includes what it uses. The presets for work compile each file alone.
+set(INFERNO_JOINED_FILES OFF CACHE STRING "Compile the files of a folder several at a time: OFF, ON or TESTS")
+set_property(CACHE INFERNO_JOINED_FILES PROPERTY STRINGS OFF ON TESTS)
 set(joined_files 6)
 
 function(join_files target)
-  if(NOT INFERNO_JOINED_FILES)
+  if(NOT INFERNO_JOINED_FILES OR
+     (INFERNO_JOINED_FILES STREQUAL "TESTS" AND NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tests"))
     return()
   endif()
   get_target_property(sources ${target} SOURCES)
