@@ -327,7 +327,8 @@ Status check_sum(const gguf::File& file, uint64_t weights, uint64_t kv, const ba
       "{}: needs {} of memory, {} of weights and {} of keys and values; {}; {} are available{}{}",
       escaped(file.path(), 4096), human_bytes(sum), human_bytes(weights), human_bytes(kv),
       model::largest_items(std::move(items)), human_bytes(*available),
-      info.is_cpu() ? "" : " on " + info.device, advice);
+      info.is_cpu() ? "" : " on " + info.device,
+      advice.empty() && !info.is_cpu() ? model::kHostAdvice : advice);
 }
 
 // What check_memory() says where the backend's memory has no room for keys and values of `tokens` positions

@@ -6,13 +6,15 @@ source tools/packages.sh
 
 usage() {
   cat <<'END'
-usage: bench/gpu.sh FOLDER [PART...]   on a machine with a GPU, CUDA, CMake, ninja and g++: builds and does these parts, all
+usage: bench/gpu.sh FOLDER [PART...]   on a machine with a GPU, CUDA, CMake, ninja, g++ and Python: builds and does these parts, all
                                       of them without any; what each stage printed and the reports are left in FOLDER.
                                       Needs no network; each stage has a limit of time. Exit code 1 if one failed
   tests       the op tests, the steps, the contract and the goldens on the card (some 5 minutes with the build)
   sanitize    compute-sanitizer's memcheck, racecheck and initcheck over the op tests (at most 6)
   speed       of each of MODELS 128 tokens decoded after 32 and a prompt of 2048, a line each in FOLDER/generation.jsonl;
               the ladder of qwen3-0.6b in Q8_0 (at most 8)
+  suites      of each of MODELS all seven configurations of inferno bench generation (at most 9)
+  peers       MODELS in turn with the llama-bench that LLAMA_BENCH names (at most 9; left out where it names none)
        bench/gpu.sh --fetch           on a machine with network and apt: puts the packages of libraries that the build
                                       needs, and the goldens where they are here, into build/gpu-packages, for a GPU
                                       machine that lacks them; take that folder along
@@ -93,23 +95,40 @@ sanitize() {
       --gtest_filter='On/AttentionTest.Positions*/cuda:On/AttentionTest.Large*/cuda:On/AttentionTest.*Block*/cuda:On/AttentionTest.*Batch*/cuda'
 }
 
-# The rows of a model: decode after a short prompt, and a long prompt.
-time_model() {
-  local file=$scratch/model.gguf
-  rm -f "$file"
-  build/test/bin/inferno synthesize "${1#synthetic:}" "$file" &&
-    bench_row "$file" 32 128 && bench_row "$file" 2048 1
+# on_model FUNCTION MODEL: calls it with the model's file.
+on_model() {
+  local file=$scratch/${2//[^a-zA-Z0-9.]/_}.gguf
+  rm -f "$scratch"/*.gguf
+  build/test/bin/inferno synthesize "${2#synthetic:}" "$file" && "$1" "$file"
 }
-bench_row() {
-  build/test/bin/inferno bench generation --backend cuda --model "$1" --prompt-tokens "$2" --max-new-tokens "$3" --trials 3 \
-    --max-seconds 25 --output-dir "$out/reports" --log "$out/generation.jsonl"
+bench_generation() {
+  build/test/bin/inferno bench generation --backend cuda --model "$@" --output-dir "$out/reports" --log "$out/generation.jsonl"
+}
+# The rows that targets are of: decode after a short prompt, and a long prompt.
+speed_of() {
+  bench_generation "$1" --prompt-tokens 32 --max-new-tokens 128 --trials 3 --max-seconds 25 &&
+    bench_generation "$1" --prompt-tokens 2048 --max-new-tokens 1 --trials 3 --max-seconds 25
+}
+suite_of() {
+  bench_generation "$1" --suite full --max-seconds 90
+}
+peers_of() {
+  build/test/bin/inferno bench peers "$1" --backend cuda -p 512 -n 128 --rounds 3 --program "$LLAMA_BENCH"
 }
 # The ladder, which without its GPU rung would be none.
 climb() {
   build/test/bin/inferno bench ladder --model synthetic:qwen3-0.6b:q8_0 --max-seconds 100 -o "$out/ladder.json" &&
     python3 -c 'import json, sys; sys.exit(not any(rung["backend"] == "cuda" and rung["decode_tps"] for rung in json.load(open(sys.argv[1]))["rungs"]))' "$out/ladder.json"
 }
-export -f build sanitize time_model bench_row climb
+export -f build sanitize on_model bench_generation speed_of suite_of peers_of climb
+
+# on_each_model FUNCTION SECONDS: a stage for each.
+on_each_model() {
+  local model
+  for model in "${models[@]}"; do
+    lines=40 stage "$1_${model//[^a-zA-Z0-9.]/_}" "$2" bash -c 'on_model "$0" "$1"' "$1" "$model"
+  done
+}
 
 case ${1:-} in
   --fetch)
@@ -130,10 +149,17 @@ mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
 parts=("$@")
-((${#parts[@]} > 0)) || parts=(tests sanitize speed)
+if ((${#parts[@]} == 0)); then
+  parts=(tests sanitize speed suites)
+  [[ -z ${LLAMA_BENCH:-} ]] || parts+=(peers)
+fi
 for part in "${parts[@]}"; do
-  if [[ ! $part =~ ^(tests|sanitize|speed)$ ]]; then
-    say "bench/gpu.sh: expected parts among tests, sanitize and speed, found '$part'"
+  if [[ ! $part =~ ^(tests|sanitize|speed|suites|peers)$ ]]; then
+    say "bench/gpu.sh: expected parts among tests, sanitize, speed, suites and peers, found '$part'"
+    exit 2
+  fi
+  if [[ $part == peers && -z ${LLAMA_BENCH:-} ]]; then
+    say "bench/gpu.sh: peers: expected the path of a llama-bench in LLAMA_BENCH, found none"
     exit 2
   fi
 done
@@ -152,7 +178,7 @@ for part in "${parts[@]}"; do
   case $part in
     tests)
       stage starts 30 build/test/bin/inferno generate --backend cuda "Once upon a time" 16
-      stage op_tests 90 build/test/bin/op_tests --gtest_filter='*/cuda:*_cuda'
+      stage op_tests 90 build/test/bin/op_tests --gtest_filter='*/cuda:*_cuda:DeviceOps.*'
       stage model_tests 90 build/test/bin/model_tests --gtest_filter='*cuda*'
       ;;
     sanitize)
@@ -161,11 +187,11 @@ for part in "${parts[@]}"; do
       done
       ;;
     speed)
-      for model in "${models[@]}"; do
-        lines=40 stage "speed_${model//[^a-zA-Z0-9.]/_}" 80 bash -c "time_model $model"
-      done
+      on_each_model speed_of 70
       lines=40 stage ladder 130 bash -c climb
       ;;
+    suites) on_each_model suite_of 130 ;;
+    peers) on_each_model peers_of 130 ;;
   esac
 done
 if ((${#failed[@]} > 0)); then

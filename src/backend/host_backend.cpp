@@ -16,7 +16,7 @@ Result<Buffer> HostBackend::alloc(size_t bytes) {
   void* data = ::operator new (std::max<size_t>(bytes, 1), std::align_val_t{kAlignment}, std::nothrow);
   if (data == nullptr) {
     return make_error(ErrorCode::kResource, "out of memory: {} were asked for, {}", human_bytes(bytes),
-                      memory_left_text());
+                      memory_left_text(bytes));
   }
   return Buffer(data, bytes, [](void* p) { ::operator delete (p, std::align_val_t{kAlignment}); });
 }

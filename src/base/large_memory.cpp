@@ -131,7 +131,7 @@ Result<std::shared_ptr<LargeMemory::Mapping>> LargeMemory::map(size_t bytes) {
   if (at == MAP_FAILED) {
     const int error = errno;
     return make_error(ErrorCode::kResource, "out of memory: {} were asked for, {}: {}", human_bytes(bytes),
-                      memory_left_text(), std::generic_category().message(error));
+                      memory_left_text(bytes), std::generic_category().message(error));
   }
   return std::make_shared<Mapping>(at, size);
 }
@@ -298,7 +298,7 @@ Status LargeMemory::Filling::copy(size_t offset, const void* from, size_t bytes)
       const auto start = Clock::now();
       if (!memory_->filler_.copy(to, in, part)) {
         return make_error(ErrorCode::kResource, "out of memory: {} were to be filled, {}",
-                          human_bytes(piece_.bytes), memory_left_text());
+                          human_bytes(piece_.bytes), memory_left_text(piece_.bytes));
       }
       if (part >= kTimedCopy) memory_->page_size_.count(false, (Clock::now() - start) * kHugePage / part);
     }

@@ -57,9 +57,11 @@ std::optional<uint64_t> available_memory() {
   return machine ? machine : group;
 }
 
-std::string memory_left_text() {
+std::string memory_left_text(uint64_t refused_bytes) {
   const auto left = available_memory();
-  return left ? human_bytes(*left) + " are available" : "nobody knows how many are available";
+  if (!left) return "nobody knows how many are available";
+  return fmt::format("{} are available{}", human_bytes(*left),
+                     *left < refused_bytes ? "" : ", but not to this process (look at ulimit -v)");
 }
 
 bool reset_peak_resident_memory() {

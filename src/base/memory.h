@@ -11,8 +11,9 @@ namespace inferno {
 // and what the control group has left. nullopt where the system does not tell.
 std::optional<uint64_t> available_memory();
 
-// "639.4 MB are available", as available_memory() says.
-std::string memory_left_text();
+// For who was refused so many bytes: "639.4 MB are available", as available_memory() says; where that would
+// have been enough, what else there may be.
+std::string memory_left_text(uint64_t refused_bytes);
 
 // What the control group of this folder leaves (cgroup v2, "Memory Interface Files"): its limit without what
 // it holds. Files that it has cached are given back when memory is short: a model that was read before is no

@@ -19,7 +19,9 @@ Result<Context> Context::create(model::Model& model, DType kv_type, int64_t max_
   config.soon_positions = prompt_length;
   Result<std::unique_ptr<kv::BasicKvCache>> cache = kv::BasicKvCache::create(model.backend(), config);
   if (!cache && cache.error().code == ErrorCode::kResource) {
-    const auto bytes = checked_mul(kv::bytes_per_position(config), static_cast<uint64_t>(max_positions));
+    const auto multiple = static_cast<uint64_t>(model.backend().kv_block_multiple());
+    const uint64_t positions = (static_cast<uint64_t>(max_positions) + multiple - 1) / multiple * multiple;
+    const auto bytes = checked_mul(kv::bytes_per_position(config), positions);
     return model.with_largest_items(cache.error(), {{"keys and values", bytes.value_or(UINT64_MAX)}});
   }
   if (!cache) return cache.error();

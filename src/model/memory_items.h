@@ -10,6 +10,9 @@
 
 namespace inferno::model {
 
+// What to do where a device has too little.
+constexpr const char* kHostAdvice = "; --backend parallel takes the host's memory";
+
 struct MemoryItem {
   std::string name;  // printable: "token_embd.weight", "keys and values"
   uint64_t bytes = 0;

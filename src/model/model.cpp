@@ -49,18 +49,19 @@ Error Model::with_largest_items(const Error& error, std::vector<MemoryItem> othe
     const std::vector<MemoryItem> weights = tensor_items(file_);
     others.insert(others.end(), weights.begin(), weights.end());
   }
-  return Error{error.code, fmt::format("{}; {}", error.message, largest_items(std::move(others)))};
+  return Error{error.code, fmt::format("{}; {}{}", error.message, largest_items(std::move(others)),
+                                       backend_->info().is_cpu() ? "" : kHostAdvice)};
 }
 
 Status Model::reserve_workspace(int64_t n_tokens, int64_t n_logits) {
   const Status allocated = allocate_workspace(n_tokens, n_logits);
-  if (allocated) return {};
+  if (allocated || allocated.error().code != ErrorCode::kResource) return allocated;
   const DType dtype = backend_->info().activation_dtype;
   const auto activations = static_cast<uint64_t>(n_tokens * workspace_row_bytes(config_, dtype));
   const uint64_t logits = row_bytes(dtype, static_cast<size_t>(n_logits * config_.vocab_size));
   return with_largest_items(
-      make_error(allocated.error().code, "the activations of {} tokens need {}, their logits {}: {}",
-                 n_tokens, human_bytes(activations), human_bytes(logits), allocated.error().message),
+      make_error(ErrorCode::kResource, "the activations of {} tokens need {}, their logits {}: {}", n_tokens,
+                 human_bytes(activations), human_bytes(logits), allocated.error().message),
       {{"activations", activations}, {"logits", logits}});
 }
 

@@ -38,7 +38,7 @@ class Loader {
     if (screen_bytes_ != 0) items.push_back({"the screen of the LM head", screen_bytes_});
     return make_error(
         ErrorCode::kResource,
-        "{}: the backend's copy of the weights takes up to {} of memory{}, {} are available; {}; {}",
+        "{}: the backend's copy of the weights takes up to {} of memory{}, {} are available; {}{}",
         escaped(file_.path(), 4096), human_bytes(total_bytes_),
         screen_bytes_ == 0 ? "" : " and the screen of the LM head " + human_bytes(screen_bytes_),
         human_bytes(*available), largest_items(std::move(items)), advice());
@@ -98,13 +98,14 @@ class Loader {
 
  private:
   const char* advice() const {
-    return is_synthetic(file_.path()) ? "take a smaller preset, or a type of fewer bits"
-                                      : "--backend scalar reads them from the file";
+    if (is_synthetic(file_.path())) return "; take a smaller preset, or a type of fewer bits";
+    if (!backend_.info().is_cpu()) return kHostAdvice;
+    return backend_.copies_weights() ? "; --backend scalar reads them from the file" : "";
   }
 
   // Others take memory, too, so that what was there before the load may be gone in the middle of it.
   Error no_room_for(std::string_view name, const Error& error) const {
-    return make_error(ErrorCode::kResource, "{}: tensor {}: {}; of {} of weights, {} were loaded; {}; {}",
+    return make_error(ErrorCode::kResource, "{}: tensor {}: {}; of {} of weights, {} were loaded; {}{}",
                       escaped(file_.path(), 4096), name, error.message, human_bytes(total_bytes_),
                       human_bytes(done_bytes_), largest_items(tensor_items(file_)), advice());
   }

@@ -76,6 +76,9 @@ enum cudaError_t {
   cudaErrorInvalidPc,
   cudaErrorLaunchFailure,
   cudaErrorMpsClientTerminated,
+  cudaErrorContained,
+  cudaErrorTensorMemoryLeak,
+  cudaErrorExternalDevice,
 };
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);

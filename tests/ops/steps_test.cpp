@@ -2,6 +2,7 @@
 // (backend/steps.cpp has the same composition): the same bits.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -21,14 +22,15 @@ using backend::WeightUse;
 using kernels::RopeStyle;
 
 constexpr int64_t kDim = 256, kHidden = 512;  // K-quants' blocks have 256
-constexpr int64_t kHeads = 4, kKvHeads = 2, kHeadDim = 64, kPairs = 24;
+constexpr int64_t kHeads = 4, kKvHeads = 2;
 constexpr int64_t kBlockSize = 64, kBlocks = 2;
 
 struct StepCase {
   std::string name;
   int64_t n;
-  DType types[3];  // of wq, wk, wv; of w_gate, w_up and w_down; wo has the first
+  std::array<DType, 3> types;  // of wq, wk, wv; of w_gate, w_up and w_down; wo has the first
   DType kv_type;
+  int64_t head_dim, n_pairs;
   RopeStyle style;
   bool head_norms, biases, post_norms;
   backend::Activation activation;
@@ -67,10 +69,14 @@ class StepsTest : public testing::TestWithParam<std::tuple<std::string, StepCase
         Tensor{.dtype = DType::kF32, .n_dims = 1, .shape = {n}, .data = bytes.data()}, WeightUse::kVector);
   }
   kernels::KvLayerView cache(DType dtype) {
-    const size_t bytes = row_bytes(dtype, static_cast<size_t>(kBlocks * kBlockSize * kKvHeads * kHeadDim));
+    const size_t bytes = row_bytes(dtype, static_cast<size_t>(kBlocks * kBlockSize * kKvHeads * c_.head_dim));
     const std::vector<std::byte> zeros(bytes);
-    return {
-        uploaded(zeros.data(), bytes), uploaded(zeros.data(), bytes), dtype, kBlockSize, kKvHeads, kHeadDim};
+    return {uploaded(zeros.data(), bytes),
+            uploaded(zeros.data(), bytes),
+            dtype,
+            kBlockSize,
+            kKvHeads,
+            c_.head_dim};
   }
   // Positions from 59 on, so that some are in the second block.
   BatchView batch(int64_t n) {
@@ -83,11 +89,13 @@ class StepsTest : public testing::TestWithParam<std::tuple<std::string, StepCase
     const Status ended = backend_->end_forward();
     ASSERT_TRUE(ended.ok()) << ended.error().message;
   }
-  void expect_same(const Tensor& a, const Tensor& b, const char* what) {
-    EXPECT_TRUE(downloaded(a.data, a.bytes()) == downloaded(b.data, b.bytes())) << what;
+  bool is_same(const Tensor& a, const Tensor& b) {
+    return downloaded(a.data, a.bytes()) == downloaded(b.data, b.bytes());
   }
+  void expect_same(const Tensor& a, const Tensor& b, const char* what) { EXPECT_TRUE(is_same(a, b)) << what; }
   void expect_same(const kernels::KvLayerView& a, const kernels::KvLayerView& b) {
-    const size_t bytes = row_bytes(a.dtype, static_cast<size_t>(kBlocks * kBlockSize * kKvHeads * kHeadDim));
+    const size_t bytes =
+        row_bytes(a.dtype, static_cast<size_t>(kBlocks * kBlockSize * kKvHeads * c_.head_dim));
     const std::vector<std::byte> keys = downloaded(a.k, bytes);
     EXPECT_TRUE(keys == downloaded(b.k, bytes)) << "keys";
     EXPECT_TRUE(downloaded(a.v, bytes) == downloaded(b.v, bytes)) << "values";
@@ -116,23 +124,23 @@ class StepsTest : public testing::TestWithParam<std::tuple<std::string, StepCase
   std::vector<int64_t> slots_;
 };
 
-Tensor per_head(Tensor t) {
-  t.shape = {t.n_elements() / kHeadDim, kHeadDim};
+Tensor per_head(Tensor t, int64_t head_dim) {
+  t.shape = {t.n_elements() / head_dim, head_dim};
   t.n_dims = 2;
   return t;
 }
 
 TEST_P(StepsTest, Qkv) {
   const int64_t n = c_.n;
-  const Weight norm = vector(kDim), wq = matrix(c_.types[0], kHeads * kHeadDim, kDim),
-               wk = matrix(c_.types[1], kKvHeads * kHeadDim, kDim),
-               wv = matrix(c_.types[2], kKvHeads * kHeadDim, kDim);
+  const Weight norm = vector(kDim), wq = matrix(c_.types[0], kHeads * c_.head_dim, kDim),
+               wk = matrix(c_.types[1], kKvHeads * c_.head_dim, kDim),
+               wv = matrix(c_.types[2], kKvHeads * c_.head_dim, kDim);
   const Weight bq = vector(wq.rows, c_.biases), bk = vector(wk.rows, c_.biases),
                bv = vector(wv.rows, c_.biases);
-  const Weight q_norm = vector(kHeadDim, c_.head_norms), k_norm = vector(kHeadDim, c_.head_norms);
-  const Tensor x = floats({n, kDim}), cos_sin = floats({n, kPairs, 2}), normed = floats({n, kDim});
-  const Tensor q = floats({n, kHeads, kHeadDim}), k = floats({n, kKvHeads, kHeadDim}),
-               v = floats({n, kKvHeads, kHeadDim});
+  const Weight q_norm = vector(c_.head_dim, c_.head_norms), k_norm = vector(c_.head_dim, c_.head_norms);
+  const Tensor x = floats({n, kDim}), cos_sin = floats({n, c_.n_pairs, 2}), normed = floats({n, kDim});
+  const Tensor q = floats({n, kHeads, c_.head_dim}), k = floats({n, kKvHeads, c_.head_dim}),
+               v = floats({n, kKvHeads, c_.head_dim});
   const Tensor fused_q = copy(q);
   const kernels::KvLayerView kv = cache(c_.kv_type), fused_kv = cache(c_.kv_type);
   const BatchView host = batch(n);
@@ -145,8 +153,10 @@ TEST_P(StepsTest, Qkv) {
     backend_->matmul({wq, bq, normed, q});
     backend_->matmul({wk, bk, normed, k});
     backend_->matmul({wv, bv, normed, v});
-    if (c_.head_norms) backend_->rms_norm({q_norm, per_head(q), per_head(q), 1e-6f});
-    if (c_.head_norms) backend_->rms_norm({k_norm, per_head(k), per_head(k), 1e-6f});
+    if (c_.head_norms)
+      backend_->rms_norm({q_norm, per_head(q, c_.head_dim), per_head(q, c_.head_dim), 1e-6f});
+    if (c_.head_norms)
+      backend_->rms_norm({k_norm, per_head(k, c_.head_dim), per_head(k, c_.head_dim), 1e-6f});
     backend_->rope({q, cos_sin, c_.style});
     backend_->rope({k, cos_sin, c_.style});
     backend_->kv_append({k, v, kv, view});
@@ -157,10 +167,11 @@ TEST_P(StepsTest, Qkv) {
 
 TEST_P(StepsTest, OutProj) {
   const int64_t n = c_.n;
-  const Weight wo = matrix(c_.types[0], kDim, kHeads * kHeadDim), bias = vector(kDim, c_.biases),
+  const Weight wo = matrix(c_.types[0], kDim, kHeads * c_.head_dim), bias = vector(kDim, c_.biases),
                post_norm = vector(kDim, c_.post_norms);
-  const Tensor attended = floats({n, kHeads, kHeadDim}), x = floats({n, kDim}), scratch = floats({n, kDim});
-  const Tensor fused_x = copy(x);
+  const Tensor attended = floats({n, kHeads, c_.head_dim}), x = floats({n, kDim}),
+               scratch = floats({n, kDim});
+  const Tensor fused_x = copy(x), before = copy(x);
   forward(batch(n), [&](const BatchView&) {
     backend_->out_proj_step({attended, wo, bias, post_norm, 1e-6f, fused_x, scratch});
   });
@@ -170,6 +181,7 @@ TEST_P(StepsTest, OutProj) {
     backend_->add({x, scratch});
   });
   expect_same(x, fused_x, "the residual stream");
+  EXPECT_FALSE(is_same(x, before)) << "nothing was added";
 }
 
 TEST_P(StepsTest, Mlp) {
@@ -180,7 +192,7 @@ TEST_P(StepsTest, Mlp) {
                w_down = matrix(c_.types[2], kDim, kHidden);
   const Tensor x = floats({n, kDim}), normed = floats({n, kDim}), gate = floats({n, kHidden}),
                up = floats({n, kHidden});
-  const Tensor fused_x = copy(x);
+  const Tensor fused_x = copy(x), before = copy(x);
   forward(batch(n), [&](const BatchView&) {
     backend_->mlp_step(
         {norm, 1e-6f, w_gate, w_up, w_down, post_norm, c_.activation, fused_x, normed, gate, up});
@@ -195,6 +207,7 @@ TEST_P(StepsTest, Mlp) {
     backend_->add({x, normed});
   });
   expect_same(x, fused_x, "the residual stream");
+  EXPECT_FALSE(is_same(x, before)) << "nothing was added";
 }
 
 // Those that fuse steps.
@@ -208,29 +221,20 @@ std::vector<std::string> backends_here() {
 
 std::vector<StepCase> step_cases() {
   using backend::Activation;
+  const auto all = [](DType dtype) { return std::array{dtype, dtype, dtype}; };
   return {
-      {"qwen3_F32",
-       3,
-       {DType::kF32, DType::kF32, DType::kF32},
-       DType::kF32,
-       RopeStyle::kHalves,
-       true,
-       false,
-       false,
+      {"qwen3_F32", 3, all(DType::kF32), DType::kF32, 64, 24, RopeStyle::kHalves, true, false, false,
        Activation::kSilu},
-      {"qwen2_BF16",
-       1,
-       {DType::kBF16, DType::kBF16, DType::kBF16},
-       DType::kF16,
-       RopeStyle::kHalves,
-       false,
-       true,
-       false,
+      {"qwen2_BF16", 1, all(DType::kBF16), DType::kF16, 80, 40, RopeStyle::kHalves, false, true, false,
+       Activation::kSilu},
+      {"wide_heads_F16", 2, all(DType::kF16), DType::kQ8_0, 288, 144, RopeStyle::kHalves, true, false, false,
        Activation::kSilu},
       {"llama_Q4_K_M",
        9,
        {DType::kQ4_K, DType::kQ4_K, DType::kQ6_K},
        DType::kBF16,
+       64,
+       32,
        RopeStyle::kInterleaved,
        false,
        false,
@@ -240,19 +244,14 @@ std::vector<StepCase> step_cases() {
        2,
        {DType::kQ4_0, DType::kQ8_0, DType::kQ4_0},
        DType::kF16,
+       64,
+       32,
        RopeStyle::kInterleaved,
        false,
        true,
        false,
        Activation::kSilu},
-      {"gemma3_Q8_0",
-       17,
-       {DType::kQ8_0, DType::kQ8_0, DType::kQ8_0},
-       DType::kQ8_0,
-       RopeStyle::kHalves,
-       true,
-       false,
-       true,
+      {"gemma3_Q8_0", 17, all(DType::kQ8_0), DType::kQ8_0, 256, 128, RopeStyle::kHalves, true, false, true,
        Activation::kGeluTanh},
   };
 }

@@ -139,10 +139,10 @@ class CudaBackend final : public Backend {
   void do_rope_table(const RopeTableArgs& a) override {
     const int64_t n_pairs = a.cos_sin.shape[1];
     put("rope_table", [&](launch::Stream stream) {
-      if (const Status copied = copy_frequencies(a.inv_freq, n_pairs); !copied) return fail(copied.error());
-      launch::rope_table({a.batch.positions, static_cast<const double*>(frequencies_.data()),
-                          a.cos_sin.as<float>(), a.cos_sin.shape[0], n_pairs},
-                         stream);
+      const auto frequencies = frequencies_on_device({a.inv_freq, static_cast<size_t>(n_pairs)});
+      if (!frequencies) return fail(frequencies.error());
+      launch::rope_table(
+          {a.batch.positions, *frequencies, a.cos_sin.as<float>(), a.cos_sin.shape[0], n_pairs}, stream);
     });
   }
 
@@ -198,6 +198,7 @@ class CudaBackend final : public Backend {
       matmul({a.wk, a.bk, a.normed, a.k});
       matmul({a.wv, a.bv, a.normed, a.v});
     }
+    const Operation operation(*this, "finish_heads", cost_of_heads(a));
     put("finish_heads", [&](launch::Stream stream) {
       launch::finish_heads(
           {a.q.as<float>(), a.k.as<float>(), a.v.as<float>(), values_of(a.q_norm), values_of(a.k_norm),
@@ -214,9 +215,11 @@ class CudaBackend final : public Backend {
   void do_mlp_step(const MlpArgs& a) override {
     rms_norm({a.norm, a.x, a.normed, a.eps});
     if (a.w_gate.dtype == a.w_up.dtype) {
-      const Operation operation(
-          *this, "matmul",
-          sum_of_costs({{a.w_gate, kNoBias, a.normed, a.gate}, {a.w_up, kNoBias, a.normed, a.up}}));
+      // What the rows of `up` would be is never in memory.
+      metrics::Cost cost = product_cost(a.w_gate, a.normed.rows());
+      cost += product_cost(a.w_up, a.normed.rows());
+      cost.activation_bytes = a.normed.bytes() + a.gate.bytes();
+      const Operation operation(*this, "gated_matmul", cost);
       put("gated_matmul", [&](launch::Stream stream) {
         launch::gated_matmul(
             {a.w_gate.data.get(), a.w_up.data.get(), a.w_gate.dtype, a.normed.as<float>(), a.gate.as<float>(),
@@ -234,16 +237,25 @@ class CudaBackend final : public Backend {
  private:
   using Products = std::initializer_list<MatmulArgs>;
 
-  static metrics::Cost sum_of_costs(Products products) {
-    metrics::Cost sum;
-    for (const MatmulArgs& product : products) sum += cost(product, {});
+  static metrics::Cost cost_of_heads(const QkvArgs& a) {
+    const BatchView batch = a.batch;  // of which costs take its numbers alone
+    metrics::Cost sum = cost(RopeArgs{a.q, a.cos_sin, a.rope_style}, batch);
+    sum += cost(RopeArgs{a.k, a.cos_sin, a.rope_style}, batch);
+    sum += cost(KvAppendArgs{a.k, a.v, a.kv, a.batch}, batch);
     return sum;
   }
 
   // Products of the same rows with matrices of one type, in one launch; added to what is there if `add`.
   void multiply(Products products, bool add = false) {
-    const Operation operation(*this, "matmul", sum_of_costs(products));
     const MatmulArgs& first = *products.begin();
+    metrics::Cost cost;
+    cost.activation_bytes = first.x.bytes();
+    for (const MatmulArgs& product : products) {
+      cost += product_cost(product.w, first.x.shape[0]);
+      cost.weight_bytes += product.bias.empty() ? 0 : product.bias.bytes();
+      cost.activation_bytes += product.y.bytes();
+    }
+    const Operation operation(*this, "matmul", cost);
     launch::SharedMatmulParams params = {
         {}, 0, first.w.dtype, first.x.as<float>(), first.x.shape[0], first.w.cols, add};
     for (const MatmulArgs& product : products) {
@@ -253,12 +265,13 @@ class CudaBackend final : public Backend {
     put("matmul", [&](launch::Stream stream) { launch::shared_matmul(params, stream); });
   }
 
-  // x += the product or, where there is a norm for it, that of the product, which is then left in product.y.
+  // x += the product or, where there is a norm for it, that of the product, which is left in product.y.
   void multiply_and_add(const MatmulArgs& product, const Weight& post_norm, float eps, const Tensor& x) {
     if (post_norm.empty()) return multiply({{product.w, product.bias, product.x, x}}, /*add=*/true);
     matmul(product);
-    put("add_rms_norm", [&](launch::Stream stream) {
-      launch::add_rms_norm(
+    const Operation operation(*this, "rms_norm_add", cost(RmsNormArgs{post_norm, product.y, x, eps}, {}));
+    put("rms_norm_add", [&](launch::Stream stream) {
+      launch::rms_norm_add(
           {product.y.as<float>(), values_of(post_norm), x.as<float>(), x.rows(), x.cols(), eps}, stream);
     });
   }
@@ -300,20 +313,29 @@ class CudaBackend final : public Backend {
     return Weight{dtype, shape.rows(), shape.cols(), std::shared_ptr<const void>(owner, owner->data())};
   }
 
-  Status copy_frequencies(const double* inv_freq, int64_t n_pairs) {
-    const size_t bytes = static_cast<size_t>(n_pairs) * sizeof(double);
-    if (bytes > frequencies_.bytes()) {
-      TRY_ASSIGN(frequencies_, alloc(bytes));
+  // A model has one or two such tables, the same in every pass.
+  Result<const double*> frequencies_on_device(std::span<const double> values) {
+    for (const Frequencies& known : frequencies_) {
+      if (std::equal(values.begin(), values.end(), known.values.begin(), known.values.end()))
+        return static_cast<const double*>(known.on_device.data());
     }
-    return upload(frequencies_.data(), inv_freq, bytes);
+    TRY_ASSIGN(Buffer on_device, alloc(values.size_bytes()));
+    TRY(upload(on_device.data(), values.data(), values.size_bytes()));
+    frequencies_.push_back({{values.begin(), values.end()}, std::move(on_device)});
+    return static_cast<const double*>(frequencies_.back().on_device.data());
   }
+
+  struct Frequencies {
+    std::vector<double> values;
+    Buffer on_device;
+  };
 
   cuda::Device device_;
   cuda::OwnedStream stream_;
   cuda::Staging staging_;
   cuda::BatchOnDevice batch_;
-  Buffer frequencies_;           // of the rope table that was last computed
-  std::optional<Error> failed_;  // of the forward pass that goes on
+  std::vector<Frequencies> frequencies_;  // of rope tables
+  std::optional<Error> failed_;           // of the forward pass that goes on
 };
 
 }  // namespace

@@ -28,13 +28,14 @@ __device__ void append(const float* head, void* cache, int64_t slot, int64_t kv_
   }
 }
 
-// A block for a head of a row: blockIdx.x counts query heads, then key heads, then value heads.
+// A block for a head of a row: of each row its query heads, then its key heads, then its value heads.
 template <class Format>
 __global__ void finish_heads_kernel(FinishHeadsParams p) {
   const KvLayerView& kv = p.kv;
-  const int64_t row = blockIdx.y;
+  const int64_t heads = p.n_heads + 2 * kv.n_kv_heads;
+  const int64_t row = blockIdx.x / heads;
   const float* cos_sin = p.cos_sin + 2 * row * p.n_pairs;
-  int64_t head = blockIdx.x;
+  int64_t head = blockIdx.x % heads;
   if (head < p.n_heads)
     return norm_and_rotate(p.q + row * p.q_stride + head * kv.head_dim, p.q_norm, cos_sin, p);
   head -= p.n_heads;
@@ -51,7 +52,7 @@ __global__ void finish_heads_kernel(FinishHeadsParams p) {
 
 void finish_heads(const FinishHeadsParams& p, Stream stream) {
   if (p.n == 0) return;
-  const dim3 grid(static_cast<unsigned>(p.n_heads + 2 * p.kv.n_kv_heads), static_cast<unsigned>(p.n));
+  const dim3 grid(static_cast<unsigned>(p.n * (p.n_heads + 2 * p.kv.n_kv_heads)));
   with_cache_format(p.kv.dtype, [&](auto format) {
     launch(finish_heads_kernel<decltype(format)>, grid, dim3(kNormThreads), stream, p);
   });

@@ -54,7 +54,7 @@ struct GatedMatmulParams {
 void gated_matmul(const GatedMatmulParams& p, Stream stream);
 
 // y += the norm of x.
-void add_rms_norm(const RmsNormParams& p, Stream stream);
+void rms_norm_add(const RmsNormParams& p, Stream stream);
 
 // What follows on q, k and v: the norms of heads, where there are, the rotation of q and k, keys and values
 // stored in the cache. Strides: elements from a row to the next.

@@ -12,7 +12,7 @@ __global__ void rms_norm_kernel(RmsNormParams p) {
   for (int64_t i = threadIdx.x; i < p.dim; i += kNormThreads) y[i] = x[i] * scale * p.w[i];
 }
 
-__global__ void add_rms_norm_kernel(RmsNormParams p) {
+__global__ void rms_norm_add_kernel(RmsNormParams p) {
   const float* x = p.x + blockIdx.x * p.dim;
   float* y = p.y + blockIdx.x * p.dim;
   const float scale = rms_scale(x, p.dim, p.eps);
@@ -29,8 +29,8 @@ void rms_norm(const RmsNormParams& p, Stream stream) {
   launch_rows(rms_norm_kernel, p, stream);
 }
 
-void add_rms_norm(const RmsNormParams& p, Stream stream) {
-  launch_rows(add_rms_norm_kernel, p, stream);
+void rms_norm_add(const RmsNormParams& p, Stream stream) {
+  launch_rows(rms_norm_add_kernel, p, stream);
 }
 
 }  // namespace inferno::kernels::cuda
