@@ -64,7 +64,7 @@ Result<bench::Limits> measure_limits(const model::LoadedModel& loaded) {
              ? "the ceilings were measured on a busy machine; in a quiet moment: inferno ceilings --fresh"
              : "the ceilings were measured while the device was busy; run again in a quiet moment");
   }
-  return bench::limits(ceilings, backend.info().threads, name(bench::main_weight_type(loaded.model->file())));
+  return bench::limits(ceilings, backend.info(), name(bench::main_weight_type(loaded.model->file())));
 }
 
 Result<int> run(BenchPeersOptions options) {

@@ -6,6 +6,7 @@
 
 #include "apps/measured_ceilings.h"
 #include "apps/output.h"
+#include "apps/signals.h"
 #include "apps/table.h"
 #include "base/text.h"
 #include "bench/describe.h"
@@ -111,6 +112,16 @@ std::string head_screen_text(const metrics::HeadScreenUse& use) {
                      100 * use.read_share());
 }
 
+// Of a device's ceilings that of reading alone: for the others a library may have to be loaded.
+Result<backend::Ceilings> read_ceilings(backend::Backend& backend) {
+  if (backend.info().is_cpu()) return measured_ceilings(backend);
+  TRY_ASSIGN(const backend::CeilingsNow now, backend.measure_ceilings_now({}, 0, signal_came));
+  backend::Ceilings ceilings;
+  ceilings.read_gb_per_s = {now.read_gb_per_s};
+  if (now.read_gb_per_s > 0) ceilings.steadiness = now.typical_read_gb_per_s / now.read_gb_per_s;
+  return ceilings;
+}
+
 }  // namespace
 
 std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engine::Generated& generated,
@@ -128,7 +139,7 @@ std::optional<Bandwidth> measure_bandwidth(backend::Backend& backend, const engi
                       .device = info.is_cpu() ? "" : info.device,
                       .steady = true};
   if (generated.finish_reason == engine::FinishReason::kCancelled) return bandwidth;
-  if (const auto ceilings = measured_ceilings(backend)) {
+  if (const auto ceilings = read_ceilings(backend)) {
     const double peak = ceilings->read(info.threads);
     if (peak > 0) bandwidth.peak_gb_per_s = peak;
     // Of more threads than processors there is no figure.

@@ -44,11 +44,11 @@ inline bench::Limits limits_now(backend::Backend& backend, const std::string& dt
   Measured& measured = latest[{info.backend + " " + dtype, pass_bytes}];
   if (!measured.beside.ceilings || Clock::now() - measured.at > std::chrono::seconds(2)) {
     measured.beside.ceilings.reset();
-    if (const auto now = backend.measure_ceilings_now(bench::arithmetics(dtype), pass_bytes, {}))
+    if (const auto now = backend.measure_ceilings_now(bench::arithmetics(info, dtype), pass_bytes, {}))
       measured.beside.ceilings = *now;
     measured.at = Clock::now();
   }
-  return bench::limits(measured.beside, bench::limits(*ceilings, info.threads, dtype));
+  return bench::limits(measured.beside, bench::limits(*ceilings, info, dtype));
 }
 
 // Where an operation finds its operands. Only what no cache holds is bound by the read bandwidth.

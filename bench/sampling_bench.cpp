@@ -40,7 +40,7 @@ void sample(benchmark::State& state, sampling::SamplingParams params) {
   const metrics::Cost cost{.activation_bytes = position * vocab * sizeof(float)};
   state.SetBytesProcessed(static_cast<int64_t>(cost.bytes()));
   state.SetItemsProcessed(state.iterations());
-  const auto limits = ceilings ? bench::limits(*ceilings, 1, "F32") : bench::Limits{};
+  const auto limits = ceilings ? bench::limits(*ceilings, {.device = "CPU"}, "F32") : bench::Limits{};
   bench_support::set_share_of_ceiling(state, cost, seconds.count(), limits, copies.operands);
 }
 

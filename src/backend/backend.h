@@ -42,7 +42,8 @@ struct Ceilings {
   // Multiply-adds count as two operations.
   struct Peak {
     // "fp32", "bf16", "fp16": fused multiply-adds; "int8": dot products, summed in int32; "int8_in_int16": of
-    // such whose products are small, where the best ISA sums them faster in int16
+    // such whose products are small, where the best ISA sums them faster in int16. Of a GPU "bf16" alone,
+    // which its matrix units sum in float32.
     std::string arithmetic;
     std::string isa;  // "avx512_vnni"
     unsigned threads = 1;

@@ -195,8 +195,9 @@ std::string_view name(Bound bound) {
   return bound == Bound::kMemory ? "memory" : "arithmetic";
 }
 
-std::vector<std::string_view> arithmetics(std::string_view dtype) {
+std::vector<std::string_view> arithmetics(const backend::DeviceInfo& device, std::string_view dtype) {
   if (dtype == "F32") return {"fp32"};
+  if (!device.is_cpu()) return {"bf16"};
   if (dtype == "F16") return {"fp32", "fp16"};
   if (dtype == "BF16") return {"fp32", "bf16"};
   for (const std::string_view whole_bytes : {"Q8_0", "IQ4_NL", "IQ4_XS"}) {
@@ -206,13 +207,14 @@ std::vector<std::string_view> arithmetics(std::string_view dtype) {
 }
 
 Limits limits(const Setting& setting) {
-  return limits(setting.ceilings, setting.device.threads, setting.dtype);
+  return limits(setting.ceilings, setting.device, setting.dtype);
 }
 
-Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype) {
+Limits limits(const backend::Ceilings& ceilings, const backend::DeviceInfo& device, std::string_view dtype) {
+  const unsigned threads = device.threads;
   Limits limits;
   if (const double read = ceilings.read(threads); read > 0) limits.read_gb_per_s = read;
-  for (const std::string_view arithmetic : arithmetics(dtype)) {
+  for (const std::string_view arithmetic : arithmetics(device, dtype)) {
     const double gops = ceilings.peak(arithmetic, threads);
     if (gops > limits.gops.value_or(0)) {
       limits.gops = gops;

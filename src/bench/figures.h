@@ -29,12 +29,14 @@ struct Limits {
   std::string arithmetic;           // "int8"; empty without gops
   std::optional<double> fp32_gops;  // what attention is computed in
 };
-// What the ceilings call the arithmetic that weights of a type can be computed in: fp32 for all, besides bf16
-// or fp16 for weights of that type, besides int8 for quantized ones, and int8_in_int16 for all of those but
-// Q8_0, IQ4_NL and IQ4_XS, whose numbers take all of a byte.
-std::vector<std::string_view> arithmetics(std::string_view dtype);
-// With the fastest of these that was measured.
-Limits limits(const backend::Ceilings& ceilings, unsigned threads, std::string_view dtype);
+// What the ceilings call the arithmetic that weights of a type can be computed in. On a CPU: fp32 for all,
+// besides bf16 or fp16 for weights of that type, besides int8 for quantized ones, and int8_in_int16 for all
+// of those but Q8_0, IQ4_NL and IQ4_XS, whose numbers take all of a byte. On a GPU, whose matrix units take
+// activations as they are, but in 16 bits: fp32 for F32, bf16 for all others; those units have one peak for
+// BF16 and F16, and quantized weights become one of these on the way.
+std::vector<std::string_view> arithmetics(const backend::DeviceInfo& device, std::string_view dtype);
+// With the fastest of these that was measured, and as many threads as the device has.
+Limits limits(const backend::Ceilings& ceilings, const backend::DeviceInfo& device, std::string_view dtype);
 Limits limits(const Setting& setting);
 // What was measured beside a trial, else `setting`.
 Limits limits(const std::optional<backend::CeilingsNow>& now, Limits setting);

@@ -119,8 +119,9 @@ class Comparer {
     if (!options_.measures_ceilings) return std::nullopt;
     const auto n_tokens = static_cast<uint64_t>(std::max<int64_t>(1, options_.generated_tokens));
     const uint64_t token_bytes = costs.generation.bytes() / n_tokens;
-    auto now = loaded_.model->backend().measure_ceilings_now(
-        arithmetics(name(main_weight_type(loaded_.model->file()))),
+    backend::Backend& backend = loaded_.model->backend();
+    auto now = backend.measure_ceilings_now(
+        arithmetics(backend.info(), name(main_weight_type(loaded_.model->file()))),
         token_bytes > 0 ? token_bytes : loaded_.model->weights().bytes(), cancel_by(cancelled_));
     if (now) return *std::move(now);
     log::event(log::Level::kWarn, "inferno::bench", "ceilings not measured",

@@ -336,7 +336,8 @@ std::optional<backend::CeilingsNow> Runner::ceilings_now(const Row& row, ConfigR
   note_peak_memory(result);
   const double begin = elapsed();
   backend::Backend& backend = loaded_.model->backend();
-  const std::vector<std::string_view> of = arithmetics(name(main_weight_type(loaded_.model->file())));
+  const std::vector<std::string_view> of =
+      arithmetics(backend.info(), name(main_weight_type(loaded_.model->file())));
   const Result<backend::CeilingsNow> now =
       backend.measure_ceilings_now(of, pass_bytes_, cancel_by(cancelled_));
   reset_peak_memory();

@@ -101,7 +101,7 @@ TEST(Figures, StallsAreThoseOfTheMiddleTrial) {
 
 TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
   const metrics::Cost cost{.weight_bytes = 200'000'000, .flops = 300'000'000};
-  bench::Limits limits = bench::limits(make_setting().ceilings, 2, "Q8_0");
+  bench::Limits limits = bench::limits(make_setting().ceilings, make_setting().device, "Q8_0");
   EXPECT_DOUBLE_EQ(bench::of_ceiling(cost, 0.010, limits)->pct, 50);  // 200 MB at 40 GB/s
   limits.read_gb_per_s.reset();
   const auto of = bench::of_ceiling(cost, 0.010, limits);
@@ -110,7 +110,7 @@ TEST(OfCeiling, OfWhatLiesInCachesIsThatOfTheArithmetic) {
   EXPECT_TRUE(of->partial);
   EXPECT_FALSE(bench::of_ceiling(cost, 0.010, {}));
   EXPECT_FALSE(bench::of_ceiling(cost, 0, limits));
-  EXPECT_FALSE(bench::limits({}, 2, "Q8_0").read_gb_per_s);
+  EXPECT_FALSE(bench::limits({}, make_setting().device, "Q8_0").read_gb_per_s);
 }
 
 TEST(OfCeiling, AttentionIsComputedInFp32WhateverTheProductsAre) {
@@ -181,6 +181,19 @@ TEST(Figures, TheArithmeticIsTheBestThatTheWeightsAllow) {
   EXPECT_EQ(limit("IQ4_XS"), "int8 400");
   EXPECT_EQ(limit("Q4_K"), "int8_in_int16 500");
   EXPECT_EQ(limit("Q6_K"), "int8_in_int16 500");
+}
+
+TEST(Figures, OfAGpuTheArithmeticIsThatOfItsMatrixUnits) {
+  bench::Setting setting = make_setting();
+  setting.device = {.backend = "cuda", .device = "NVIDIA H200", .isa = "sm_90"};
+  setting.ceilings.peaks = {{"bf16", "sm_90", 1, 700000}};
+  for (const char* dtype : {"BF16", "F16", "Q8_0", "Q4_K"}) {
+    setting.dtype = dtype;
+    EXPECT_EQ(bench::limits(setting).arithmetic, "bf16") << dtype;
+    EXPECT_EQ(bench::limits(setting).gops, 700000) << dtype;
+  }
+  setting.dtype = "F32";
+  EXPECT_FALSE(bench::limits(setting).gops) << "its matrix units compute no float32";
 }
 
 TEST(Figures, WithoutCeilingsThereIsNoShareAndWithOneItIsPartial) {

@@ -15,9 +15,9 @@ namespace {
 
 using test::contains;
 
-test::Finished run(const std::string& arguments, int memory_mib = 16) {
+test::Finished run(const std::string& arguments, int memory_mib = 16, const std::string& environment = "") {
   return test::run_program("inferno_emulated_cuda", arguments, "",
-                           fmt::format("EMULATED_CUDA_MEMORY_MIB={}", memory_mib));
+                           fmt::format("EMULATED_CUDA_MEMORY_MIB={} {}", memory_mib, environment));
 }
 
 // The option for a model that even an emulated device computes in no time.
@@ -39,23 +39,33 @@ Json json_of(const test::Finished& finished) {
 }
 
 TEST(EmulatedCudaProgram, GenerateSaysWhatOfTheDeviceItUses) {
-  const test::Finished on_device = run("generate --backend cuda 'Once upon a time' 3");
+  const test::Finished on_device =
+      run("generate --backend cuda 'Once upon a time' 3", 16, "INFERNO_LOG=warn");
   ASSERT_EQ(on_device.exit_code, 0) << on_device.err;
   EXPECT_TRUE(contains(on_device.err, "cuda, emulated GPU, sm_90\n")) << on_device.err;
   EXPECT_TRUE(contains(on_device.err, "GB/s that emulated GPU can read from its memory")) << on_device.err;
-  // Neither the CPU's threads nor its ceilings, which nobody measured, are of any use here.
-  for (const char* part : {"thread", "ceilings", "warning"})
+  // Neither the CPU's threads nor its ceilings, which nobody measured, nor the matrix peak are of any use
+  // here.
+  for (const char* part : {"thread", "ceilings", "warning", "matrix peak"})
     EXPECT_FALSE(contains(on_device.err, part)) << on_device.err;
   EXPECT_EQ(on_device.out, ", there was\n");
+}
+
+const std::string kRun =
+    "bench generation --backend cuda --prompt-tokens 3 --max-new-tokens 2 --warmup-runs 0 --trials 1 "
+    "--no-save --json";
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t n = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+  return n;
 }
 
 TEST(EmulatedCudaProgram, AReportHasTheDeviceItsMemoryAndItsCeilings) {
   const auto log = test::scratch_dir("emulated_cuda_log") / "log.jsonl";
   // Too short to measure the CPU's ceilings, which have no part in it.
   const test::Finished finished =
-      run("bench generation --backend cuda --prompt-tokens 3 --max-new-tokens 2 --warmup-runs 0 --trials 1 "
-          "--max-seconds 14 --no-save --json --log '" +
-          log.string() + "'" + tiny_model());
+      run(kRun + " --max-seconds 14 --log '" + log.string() + "'" + tiny_model(), 16, "INFERNO_LOG=warn");
   ASSERT_EQ(finished.exit_code, 0) << finished.err;
   const Json report = json_of(finished);
   EXPECT_EQ(report.at("device"), "cuda");
@@ -64,6 +74,9 @@ TEST(EmulatedCudaProgram, AReportHasTheDeviceItsMemoryAndItsCeilings) {
   EXPECT_EQ(report.at("cuda_version"), "13.0");
   EXPECT_EQ(report.at("ceilings").at("read_gb_per_s").size(), 1u);
   EXPECT_GT(report.at("ceilings").at("copy_gb_per_s"), 0);
+  EXPECT_TRUE(report.at("ceilings").at("peaks").empty()) << "there is no library of matrix products";
+  EXPECT_EQ(count(finished.err, "matrix peak not measured"), 1u) << finished.err;
+  EXPECT_TRUE(contains(finished.err, "libcublasLt.so.13")) << finished.err;
   const Json& config = report.at("configs").at(0);
   EXPECT_EQ(config.at("gpu_name"), "emulated GPU");
   EXPECT_EQ(config.at("cuda_version"), "13.0");
@@ -80,6 +93,23 @@ TEST(EmulatedCudaProgram, AReportHasTheDeviceItsMemoryAndItsCeilings) {
   EXPECT_DOUBLE_EQ(config.at("peak_gpu_memory_gb"), static_cast<double>(peak) / gib);
   EXPECT_DOUBLE_EQ(config.at("end_gpu_memory_gb"), static_cast<double>(end) / gib);
   EXPECT_TRUE(contains(test::read_file(log), "\"device_name\":\"emulated GPU\""));
+}
+
+TEST(EmulatedCudaProgram, APromptHasItsShareOfTheMatrixPeak) {
+  const test::Finished finished =
+      run(kRun + tiny_model(), 16, "EMULATED_CUDA_LIBRARIES='" FAKE_CUDA_LIBRARIES "'");
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  const Json report = json_of(finished);
+  const Json& peaks = report.at("ceilings").at("peaks");
+  ASSERT_EQ(peaks.size(), 1u);
+  EXPECT_EQ(peaks.at(0).at("arithmetic"), "bf16");
+  EXPECT_EQ(peaks.at(0).at("isa"), "sm_90");
+  const Json& config = report.at("configs").at(0);
+  EXPECT_EQ(config.at("raw_trials").at(0).at("ceilings").at("arithmetic"), "bf16");
+  EXPECT_EQ(config.at("ceilings").at("arithmetic"), "bf16");
+  EXPECT_GT(config.at("ceilings").at("gops"), 0);
+  EXPECT_GT(config.at("prefill_pct_of_ceiling"), 0);
+  EXPECT_LT(config.at("peak_gpu_bytes"), uint64_t{1} << 20) << "the matrices are not the run's";
 }
 
 TEST(EmulatedCudaProgram, AModelIsHeldAgainstTheDevicesMemory) {

@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_backend.h"
 
 #include <algorithm>
+#include <atomic>
 #include <ctime>
 #include <optional>
 #include <vector>
@@ -10,8 +11,10 @@
 #include "backend/cuda/cuda_ceilings.h"
 #include "backend/cuda/device.h"
 #include "backend/cuda/device_memory.h"
+#include "backend/cuda/matrix_peak.h"
 #include "backend/cuda/staging.h"
 #include "backend/read_vector.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "kernels/cuda/launch.h"
 
@@ -31,6 +34,8 @@ int64_t stride_of(const Tensor& t) {
 }
 
 const Weight kNoBias;
+
+constexpr const char* kMatrixArithmetic = "bf16";  // of the matrix peak
 
 class CudaBackend final : public Backend {
  public:
@@ -78,18 +83,28 @@ class CudaBackend final : public Backend {
     Ceilings ceilings;
     ceilings.read_gb_per_s = {read.best_gb_per_s};
     ceilings.copy_gb_per_s = copy.best_gb_per_s;
-    ceilings.measured_at = utc_time(std::time(nullptr));
     ceilings.steadiness = std::min(read.steadiness(), copy.steadiness());
+    if (const auto peak = matrix_peak()) {
+      ceilings.peaks = {{kMatrixArithmetic, device_.architecture, 1, peak->best_gflop_per_s}};
+      ceilings.steadiness = std::min(ceilings.steadiness, peak->steadiness());
+    }
+    ceilings.measured_at = utc_time(std::time(nullptr));
     return ceilings;
   }
   bool ceilings_take_seconds() const override { return false; }
 
-  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view>, uint64_t,
+  Result<CeilingsNow> measure_ceilings_now(std::span<const std::string_view> arithmetics, uint64_t,
                                            const CancelFn&) override {
     TRY_ASSIGN(const cuda::Bandwidth read, cuda::measure_read_bandwidth(stream_.get()));
     CeilingsNow now;
     now.read_gb_per_s = read.best_gb_per_s;
     now.typical_read_gb_per_s = read.typical_gb_per_s;
+    if (std::find(arithmetics.begin(), arithmetics.end(), kMatrixArithmetic) == arithmetics.end()) return now;
+    if (const auto peak = matrix_peak()) {
+      now.gops = peak->best_gflop_per_s;
+      now.typical_gops = peak->typical_gflop_per_s;
+      now.arithmetic = kMatrixArithmetic;
+    }
     return now;
   }
 
@@ -236,6 +251,18 @@ class CudaBackend final : public Backend {
 
  private:
   using Products = std::initializer_list<MatmulArgs>;
+
+  // Absent where it cannot be measured, which is no reason to do without the rest.
+  std::optional<cuda::MatrixPeak> matrix_peak() {
+    const auto peak = cuda::measure_matrix_peak(stream_.get());
+    if (peak) return *peak;
+    static std::atomic<bool> is_said = false;
+    if (!is_said.exchange(true)) {
+      log::event(log::Level::kWarn, "inferno::backend", "matrix peak not measured",
+                 {{"reason", peak.error().message}});
+    }
+    return std::nullopt;
+  }
 
   static metrics::Cost cost_of_heads(const QkvArgs& a) {
     const BatchView batch = a.batch;  // of which costs take its numbers alone

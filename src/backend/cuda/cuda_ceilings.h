@@ -1,5 +1,5 @@
-// The ceilings of the CUDA backend: how fast the device reads its memory, and how fast it copies it. That of
-// its matrix units is left out until a device was there to write such a loop on.
+// The ceilings of the device's memory: how fast it is read, and how fast it is copied. That of the matrix
+// units is matrix_peak.h's.
 #pragma once
 
 #include "backend/cuda/runtime.h"

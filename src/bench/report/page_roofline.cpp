@@ -22,7 +22,7 @@ struct Dot {
 
 std::vector<Roof> roofs(const Setting& setting) {
   std::vector<Roof> roofs;
-  for (const std::string_view arithmetic : arithmetics(setting.dtype)) {
+  for (const std::string_view arithmetic : arithmetics(setting.device, setting.dtype)) {
     const double gops = setting.ceilings.peak(arithmetic, setting.device.threads);
     if (gops > 0) roofs.push_back({std::string(arithmetic), gops});
   }
