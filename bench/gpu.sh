@@ -168,6 +168,7 @@ trap 'rm -rf "$scratch"' EXIT
 export out scratch
 use_fetched
 export PATH=$PATH:/usr/local/cuda/bin  # compute-sanitizer
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64  # cuBLASLt, for the matrix peak
 read -ra models <<<"${MODELS:-synthetic:llama-3.2-1b:bf16 synthetic:qwen3-0.6b:bf16 synthetic:qwen3-1.7b:bf16 synthetic:gemma-3-1b:bf16}"
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$out/gpu.txt"
 stage build 240 bash -c build
