@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <type_traits>
 
 #include "backend/cost.h"
 #include "backend/cpu/activation_buffer.h"
@@ -37,6 +38,9 @@ constexpr int64_t kGroupsPerTurn = 8;
 // Rows of activations in a block of them: as many positions as a tile of keys has, to whose lines all threads
 // with a block in it write, or half as many where there are few rows for each thread.
 constexpr int64_t kBlockRows = 16;
+// Floats of activations that a thread makes at once where only another form of them is wanted: half of a
+// first-level cache, but a row at least.
+constexpr int64_t kFormedFloats = 4096;
 // Buffers from this size on are worth huge pages: those of keys and values, which decoding reads as it reads
 // weights, and the largest of a prompt's activations.
 constexpr size_t kLargeBytes = size_t{8} << 20;
@@ -223,14 +227,14 @@ class CpuBackend final : public HostBackend {
       const int64_t first = part.row * hidden + part.col;
       float* gate = a.gate.as<float>() + first;
       kernels_.act_mul({gate, a.up.as<float>() + first, gate, part.n_rows * part.n_cols, a.activation});
-      form_blocks({&down, 1}, a.gate.as<float>(), hidden, part, activated_);
+      form_blocks({&down, 1}, gate, hidden, part, activated_);
     };
     if (n >= kSharedRows) {
       norm_and_form(gate_up, a.norm, a.eps, a.x, a.normed);
       multiply(gate_up, {a.normed.as<float>(), n, formed_});
       for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
         activate({row, n_rows, 0, hidden});
-        form_whole_rows({&down, 1}, a.gate.as<float>(), hidden, row, n_rows, activated_);
+        form_whole_rows({&down, 1}, a.gate.as<float>() + row * hidden, hidden, row, n_rows, activated_);
       });
     } else {
       // The last part may have fewer rows: as if those that are missing were made.
@@ -265,7 +269,12 @@ class CpuBackend final : public HostBackend {
     const bool coarse_is_tried =
         screened && matrix_of(screen->coarse).is_upper_plane && products_.tries_reading(screen->coarse, n);
     do_gather_rows({a.x, a.batch.logits_indices, a.rows});
-    norm_and_form(std::array{head, coarse}, a.norm, a.eps, a.rows, a.rows);
+    const std::array products = {head, coarse};
+    for_row_blocks(n, [&](int64_t row, int64_t n_rows) {
+      float* rows = a.rows.as<float>() + row * a.rows.cols();
+      norm_rows(a.norm, a.eps, rows, rows, n_rows, a.rows.cols());
+      form_rows(products, rows, row, n_rows, formed_);
+    });
     const Activations x = {a.rows.as<float>(), n, formed_};
     const auto start = std::chrono::steady_clock::now();
     if (screened) {
@@ -328,17 +337,25 @@ class CpuBackend final : public HostBackend {
     return !is_optional(kind) || !available || 2 * head_screen_bytes(head, kernels_, kind) <= *available;
   }
 
-  // fn(row, n) for all rows, in blocks by the threads where there are many.
+  // fn(row, n), or fn(row, n, thread), for all rows, in blocks by the threads where there are many.
   template <class Fn>
   void for_row_blocks(int64_t n, const Fn& fn) {
+    const auto call = [&](int64_t row, int64_t n_rows, unsigned thread) {
+      if constexpr (std::is_invocable_v<Fn, int64_t, int64_t, unsigned>) {
+        fn(row, n_rows, thread);
+      } else {
+        fn(row, n_rows);
+      }
+    };
     if (n < kSharedRows || team_.n_threads() == 1) {
-      if (n > 0) fn(0, n);
+      if (n > 0) call(0, n, 0);
       return;
     }
     const int64_t of_thread = (n + team_.n_threads() - 1) / team_.n_threads();
     const int64_t block = of_thread > kBlockRows / 2 ? kBlockRows : kBlockRows / 2;
-    team_.run((n + block - 1) / block,
-              [&](int64_t turn, unsigned) { fn(turn * block, std::min(block, n - turn * block)); });
+    team_.run((n + block - 1) / block, [&](int64_t turn, unsigned thread) {
+      call(turn * block, std::min(block, n - turn * block), thread);
+    });
   }
 
   void rope_rows(const RopeArgs& a, int64_t row, int64_t n) {
@@ -379,28 +396,26 @@ class CpuBackend final : public HostBackend {
     return forms;
   }
 
-  // Some rows and columns of x, rows of k elements, in those of the forms that the products take that are
-  // made of blocks of columns. Fewer columns than k: of one row.
+  // Some rows and columns, of rows of k elements, the first of which is x, in those of the forms that the
+  // products take that are made of blocks of columns. Fewer columns than k: of one row.
   void form_blocks(std::span<const Product> products, const float* x, int64_t k, Part part,
                    const ActivationBuffer& to) const {
     const XForms forms = forms_of(products);
-    const int64_t first = part.row * k + part.col;
     if (forms.has_int8()) {
-      kernels::QuantizedRows quantized = to.quantized_from(first);
+      kernels::QuantizedRows quantized = to.quantized_from(part.row * k + part.col);
       if (!forms.has(kernels::XForm::kInt8Halves)) quantized.half = nullptr, quantized.half_total = nullptr;
-      kernels_.quantize(x + first, part.n_rows, part.n_cols, quantized);
+      kernels_.quantize(x, part.n_rows, part.n_cols, quantized);
     }
     if (forms.has(kernels::XForm::kBf16))
-      kernels_.to_bf16({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.bf16()});
+      kernels_.to_bf16({x, k, part.row, part.n_rows, part.col, part.n_cols, to.bf16()});
     if (forms.has(kernels::XForm::kBf16Parts))
-      kernels_.split({x + first, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
+      kernels_.split({x, k, part.row, part.n_rows, part.col, part.n_cols, to.split()});
   }
 
-  // Some rows in the form that has a scale for a row.
+  // Some rows, the first of which is x, in the form that has a scale for a row.
   void form_whole_rows(std::span<const Product> products, const float* x, int64_t k, int64_t row, int64_t n,
                        const ActivationBuffer& to) const {
-    if (forms_of(products).has(kernels::XForm::kF16Parts))
-      kernels_.to_f16({x + row * k, k, row, n, to.f16()});
+    if (forms_of(products).has(kernels::XForm::kF16Parts)) kernels_.to_f16({x, k, row, n, to.f16()});
   }
 
   void form_rows(std::span<const Product> products, const float* x, int64_t row, int64_t n,
@@ -411,7 +426,9 @@ class CpuBackend final : public HostBackend {
   }
 
   void form_for(std::span<const Product> products, const float* x, int64_t n) {
-    for_row_blocks(n, [&](int64_t row, int64_t n_rows) { form_rows(products, x, row, n_rows, formed_); });
+    const int64_t k = products.front().w->cols;
+    for_row_blocks(
+        n, [&](int64_t row, int64_t n_rows) { form_rows(products, x + row * k, row, n_rows, formed_); });
   }
 
   void norm_rows(const Weight& norm, float eps, const float* x, float* y, int64_t n, int64_t dim) const {
@@ -426,12 +443,21 @@ class CpuBackend final : public HostBackend {
     return own.x();
   }
 
+  // Many rows: norm(x) in the forms that the products take. Where none of those is floats, normed is not
+  // written: a thread leaves some rows in memory of its own, which stays in its first cache.
   void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
                      const Tensor& normed) {
     const int64_t dim = x.cols();
-    for_row_blocks(x.shape[0], [&](int64_t row, int64_t n) {
-      norm_rows(norm, eps, x.as<float>() + row * dim, normed.as<float>() + row * dim, n, dim);
-      form_rows(products, normed.as<float>(), row, n, formed_);
+    const bool as_floats = forms_of(products).has(kernels::XForm::kFloat);
+    const int64_t most =
+        as_floats ? kBlockRows : std::clamp<int64_t>(kFormedFloats / dim, 1, kSharedRows - 1);
+    for_row_blocks(x.shape[0], [&](int64_t first, int64_t n, unsigned thread) {
+      for (int64_t row = first; row < first + n; row += most) {
+        const int64_t n_rows = std::min(most, first + n - row);
+        float* y = as_floats ? normed.as<float>() + row * dim : own_rows_.of(thread).x();
+        norm_rows(norm, eps, x.as<float>() + row * dim, y, n_rows, dim);
+        form_rows(products, y, row, n_rows, formed_);
+      }
     });
   }
 

@@ -60,6 +60,9 @@ class ThreadRows {
     return {};
   }
 
+  // A thread's, as memory of its own until the next loop of few rows.
+  Own& of(unsigned thread) { return own_[thread].own; }
+
   // For one loop of the team: n rows, which make(own) leaves in own.formed() and, where it returns, as
   // floats.
   template <class Make>

@@ -103,6 +103,7 @@ struct Avx2Vector {
   static I load_bytes(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   static I zero_i32() { return _mm256_setzero_si256(); }
   static I add_i32(I a, I b) { return _mm256_add_epi32(a, b); }
+  static I sub_i32(I a, I b) { return _mm256_sub_epi32(a, b); }
   template <int kBits>
   static I shift_right_i32(I x) {
     return _mm256_srai_epi32(x, kBits);
@@ -263,9 +264,6 @@ struct Avx2Vector {
   // -1 where a byte is below 0, else 0.
   static I signs_of_bytes(I x) {
     return _mm256_cmpgt_epi8(zero_i32(), x);
-  }
-  static I sub_i32(I a, I b) {
-    return _mm256_sub_epi32(a, b);
   }
   static I xor_i32(I a, I b) {
     return _mm256_xor_si256(a, b);

@@ -78,6 +78,7 @@ struct Avx512Vector {
   static I load_bytes(const void* p) { return _mm512_loadu_si512(p); }
   static I zero_i32() { return _mm512_setzero_si512(); }
   static I add_i32(I a, I b) { return _mm512_add_epi32(a, b); }
+  static I sub_i32(I a, I b) { return _mm512_sub_epi32(a, b); }
   template <int kBits>
   static I shift_right_i32(I x) {
     return _mm512_srai_epi32(x, kBits);

@@ -98,6 +98,7 @@ struct GenericVector {
   static void store_bytes(uint8_t* p, I x) { std::memcpy(p, &x, sizeof x); }
   // Modulo 2^32: of a NaN or an infinity any sum will do.
   [[gnu::always_inline]] static I add_i32(I a, I b) { return bits<I>(bits<Words>(a) + bits<Words>(b)); }
+  static I sub_i32(I a, I b) { return bits<I>(bits<Words>(a) - bits<Words>(b)); }
   template <int kBits>
   static I shift_right_i32(I x) {
     return x >> kBits;

@@ -92,7 +92,7 @@ template <int64_t kBlocks>
 // The largest |x| of a block below which 127 / largest would be infinite: such a block is zeros.
 constexpr float kSmallestLargest = 1e-36f;
 
-// One block; in quantize_blocks it takes half of the time. kHalves: whether the halves' sums are asked for.
+// One block; of several at once it takes half of the time. kHalves: whether the halves' sums are asked for.
 template <class V, bool kHalves>
 void quantize_block(const float* x, int64_t block, const QuantizedRows& y) {
   using F = typename V::F;
@@ -124,9 +124,10 @@ void quantize_block(const float* x, int64_t block, const QuantizedRows& y) {
   }
 }
 
-// V::kLanes blocks from this one on: what is one number of a block is a lane.
-template <class V, bool kHalves>
-void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
+// V::kLanes blocks from this one on, in two halves: what is one number of a block is a lane. First scales,
+// and what to multiply by.
+template <class V>
+inline void find_scales(const float* x, int64_t block, const QuantizedRows& y, float* inverse) {
   using F = typename V::F;
   using I = typename V::I;
   constexpr int kVectors = static_cast<int>(kBlock32 / V::kLanes);
@@ -135,9 +136,9 @@ void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
   I bits[kBlocks];
 #pragma GCC unroll 16
   for (int b = 0; b < kBlocks; ++b) {
-    bits[b] = V::zero_i32();
+    bits[b] = V::magnitude_bits(V::load(first + b * kBlock32));
 #pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i) {
+    for (int i = 1; i < kVectors; ++i) {
       const F values = V::load(first + b * kBlock32 + i * V::kLanes);
       bits[b] = V::max_i32(bits[b], V::magnitude_bits(values));
     }
@@ -145,8 +146,16 @@ void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
   const F largest = V::float_of_bits(V::largest_of_each(bits));
   const F smallest = V::set(kSmallestLargest);
   V::store(y.scale + block, V::zero_if_less(largest, smallest, V::div(largest, V::set(127.0f))));
-  float inverse[kBlocks];
   V::store(inverse, V::zero_if_less(largest, smallest, V::div(V::set(127.0f), largest)));
+}
+
+// Then the numbers and their sums.
+template <class V, bool kHalves>
+inline void round_blocks(const float* x, int64_t block, const float* inverse, const QuantizedRows& y) {
+  using I = typename V::I;
+  constexpr int kVectors = static_cast<int>(kBlock32 / V::kLanes);
+  constexpr int64_t kBlocks = V::kLanes;
+  const float* first = x + block * kBlock32;
   constexpr int kSums = kHalves ? 2 : 1;
   I sums[kSums][kBlocks];
 #pragma GCC unroll 16
@@ -161,20 +170,30 @@ void quantize_blocks(const float* x, int64_t block, const QuantizedRows& y) {
       sum = V::add_i32(sum, q);
     }
   }
-  int32_t of_each[kSums][kBlocks];
-  for (int s = 0; s < kSums; ++s) V::store_i32(of_each[s], V::sum_of_each(sums[s]));
   if constexpr (kHalves) {
+    int32_t of_each[2][kBlocks];
+    for (int s = 0; s < 2; ++s) V::store_i32(of_each[s], V::sum_of_each(sums[s]));
     store_halves(of_each, block, y);
   } else {
-    store_sums(of_each[0], block, y);
+    const I sum = V::sum_of_each(sums[0]);
+    V::store_i32(y.sum + block, V::sub_i32(V::zero_i32(), V::shift_left_u32(sum, 7)));
+    V::store(y.total + block, V::mul(V::load(y.scale + block), V::to_float(sum)));
   }
 }
 
+// Scales of the next blocks are found while these are rounded, which would wait for theirs.
 template <class V, bool kHalves>
 void quantize_all(const float* x, int64_t n_blocks, const QuantizedRows& y) {
-  int64_t block = 0;
-  for (; n_blocks - block >= V::kLanes; block += V::kLanes) quantize_blocks<V, kHalves>(x, block, y);
-  for (; block < n_blocks; ++block) quantize_block<V, kHalves>(x, block, y);
+  constexpr int64_t kBlocks = V::kLanes;
+  float inverse[2][kBlocks];
+  const int64_t end = n_blocks / kBlocks * kBlocks;
+  if (end > 0) find_scales<V>(x, 0, y, inverse[0]);
+  for (int64_t block = 0; block < end; block += kBlocks) {
+    const int64_t next = block + kBlocks;
+    if (next < end) find_scales<V>(x, next, y, inverse[next / kBlocks % 2]);
+    round_blocks<V, kHalves>(x, block, inverse[block / kBlocks % 2], y);
+  }
+  for (int64_t block = end; block < n_blocks; ++block) quantize_block<V, kHalves>(x, block, y);
 }
 
 // A NaN or an infinity in a block makes its scale NaN or infinite, and so every product with it.

@@ -105,6 +105,7 @@ struct NeonVector {
   }
   static void store_bytes(uint8_t* p, I x) { vst1q_u8(p, vreinterpretq_u8_s32(x)); }
   static I add_i32(I a, I b) { return vaddq_s32(a, b); }
+  static I sub_i32(I a, I b) { return vsubq_s32(a, b); }
   template <int kBits>
   static I shift_right_i32(I x) {
     return vshrq_n_s32(x, kBits);
