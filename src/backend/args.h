@@ -15,6 +15,7 @@
 namespace inferno::backend {
 
 using kernels::Activation;
+using kernels::Argmax;
 using kernels::KvLayerView;
 using kernels::RopeStyle;
 
@@ -136,6 +137,11 @@ struct GatherRowsArgs {
   Tensor x;            // (n, dim)
   const int32_t* ids;  // (y's rows)
   Tensor y;            // (n_ids, dim)
+};
+
+struct ArgmaxArgs {
+  Tensor x;   // (n, dim)
+  Argmax* y;  // (n)
 };
 
 struct QkvArgs {

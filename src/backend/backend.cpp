@@ -84,6 +84,7 @@ void Backend::attention(const AttentionArgs& a) { const Operation o(*this, "atte
 void Backend::add(const AddArgs& a) { const Operation o(*this, "add", cost(a, host_batch_)); do_add(a); }
 void Backend::act_mul(const ActMulArgs& a) { const Operation o(*this, "act_mul", cost(a, host_batch_)); do_act_mul(a); }
 void Backend::gather_rows(const GatherRowsArgs& a) { const Operation o(*this, "gather_rows", cost(a, host_batch_)); do_gather_rows(a); }
+void Backend::argmax(const ArgmaxArgs& a) { const Operation o(*this, "argmax", cost(a, host_batch_)); do_argmax(a); }
 
 void Backend::qkv_step(const QkvArgs& a) { const Operation o(*this, "qkv_step", cost(a, host_batch_)); do_qkv_step(a); }
 void Backend::attention_step(const AttentionArgs& a) { const Operation o(*this, "attention_step", cost(a, host_batch_)); do_attention_step(a); }

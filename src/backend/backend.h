@@ -147,6 +147,7 @@ class Backend {
   void add(const AddArgs& args);
   void act_mul(const ActMulArgs& args);
   void gather_rows(const GatherRowsArgs& args);
+  void argmax(const ArgmaxArgs& args);
 
   // Steps of a decoder layer.
   void qkv_step(const QkvArgs& args);  // norm, q k v, qk-norm, rope, append to the cache
@@ -190,6 +191,7 @@ class Backend {
   virtual void do_add(const AddArgs& args) = 0;
   virtual void do_act_mul(const ActMulArgs& args) = 0;
   virtual void do_gather_rows(const GatherRowsArgs& args) = 0;
+  virtual void do_argmax(const ArgmaxArgs& args) = 0;
 
   virtual void do_qkv_step(const QkvArgs& args);
   virtual void do_attention_step(const AttentionArgs& args);

@@ -113,6 +113,10 @@ Cost cost(const GatherRowsArgs& a, const BatchView&) {
   return moves({&a.y, &a.y}, 0);
 }
 
+Cost cost(const ArgmaxArgs& a, const BatchView&) {
+  return moves({&a.x}, elements(a.x));
+}
+
 Cost cost(const QkvArgs& a, const BatchView& batch) {
   const int64_t n = batch.n_tokens;
   Cost cost = moves({&a.x, &a.q}, kNormFlops * elements(a.x) + kRopeFlops * (elements(a.q) + elements(a.k)));

@@ -17,6 +17,7 @@ metrics::Cost cost(const AttentionArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const AddArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const ActMulArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const GatherRowsArgs& a, const BatchView& host_batch);
+metrics::Cost cost(const ArgmaxArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const QkvArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const OutProjArgs& a, const BatchView& host_batch);
 metrics::Cost cost(const MlpArgs& a, const BatchView& host_batch);

@@ -8,6 +8,7 @@
 #include "backend/read_vector.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "kernels/reference/reference.h"
 
 namespace inferno::backend {
 
@@ -43,6 +44,10 @@ bool HostBackend::ceilings_take_seconds() const {
 Result<CeilingsNow> HostBackend::measure_ceilings_now(std::span<const std::string_view> arithmetics,
                                                       uint64_t pass_bytes, const CancelFn& cancelled) {
   return measure_cpu_ceilings_now(arithmetics, pass_bytes, info().threads, cancelled);
+}
+
+void HostBackend::do_argmax(const ArgmaxArgs& a) {
+  kernels::reference::argmax({a.x.as<float>(), a.y, a.x.rows(), a.x.cols()});
 }
 
 Result<Weight> HostBackend::load_vector(const WeightSource& source) {

@@ -19,6 +19,9 @@ class HostBackend : public Backend {
                                            const CancelFn& cancelled) override;
 
  protected:
+  // No step takes it: whoever reads logits where they lie sees the highest on the way.
+  void do_argmax(const ArgmaxArgs& a) override;
+
   // A norm or bias in F32.
   Result<Weight> load_vector(const WeightSource& source);
 };

@@ -124,4 +124,19 @@ struct GatherRowsParams {
   int64_t n, dim;
 };
 
+// Where the highest element of a row stands, of equals the first (0 and -0 are), and its value: -inf only
+// where all are. In a row with NaN or +inf the first of these stands for it, so that nobody who is told of
+// one element takes the row for one of numbers.
+struct Argmax {
+  float value;
+  int32_t index;
+};
+
+// y[r] = that of x[r]
+struct ArgmaxParams {
+  const float* x;  // (n, dim)
+  Argmax* y;       // (n)
+  int64_t n, dim;  // dim > 0
+};
+
 }  // namespace inferno::kernels

@@ -353,6 +353,7 @@ OpSet op_set(const kernels::CpuIsa& isa) {
           cpu.add,
           cpu.act_mul,
           reference::gather_rows,
+          reference::argmax,
           cpu.key_tile,
           cpu.block_multiple,
           cache_order,

@@ -197,6 +197,15 @@ void gather_rows(Backend& device, const kernels::GatherRowsParams& p) {
   y.back_to(p.y);
 }
 
+void argmax(Backend& device, const kernels::ArgmaxParams& p) {
+  const Copy x(device, p.x, p.n * p.dim);
+  const Copy y(device, p.y, static_cast<size_t>(p.n) * sizeof *p.y);
+  forward(device, {}, [&](const BatchView&) {
+    device.argmax({x.floats({p.n, p.dim}), reinterpret_cast<kernels::Argmax*>(y.data())});
+  });
+  y.back_to(p.y);
+}
+
 OpSet op_set(std::string name, std::shared_ptr<Backend> device) {
   const auto on_device = [device](auto fn) { return [device, fn](const auto& p) { fn(*device, p); }; };
   return {std::move(name),
@@ -210,6 +219,7 @@ OpSet op_set(std::string name, std::shared_ptr<Backend> device) {
           on_device(add),
           on_device(act_mul),
           on_device(gather_rows),
+          on_device(argmax),
           1,
           1,
           in_positions,

@@ -28,6 +28,7 @@ struct OpSet {
   std::function<void(const kernels::AddParams&)> add;
   std::function<void(const kernels::ActMulParams&)> act_mul;
   std::function<void(const kernels::GatherRowsParams&)> gather_rows;
+  std::function<void(const kernels::ArgmaxParams&)> argmax;
   // Positions whose keys lie side by side in the cache, as kernels/cpu/kernels.h has it. 1: keys lie as
   // values do.
   int64_t key_tile = 1;
@@ -84,6 +85,7 @@ inline std::vector<OpSet> op_sets() {
                               reference::add,
                               reference::act_mul,
                               reference::gather_rows,
+                              reference::argmax,
                               1,
                               1,
                               in_positions,

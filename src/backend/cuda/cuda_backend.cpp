@@ -204,6 +204,15 @@ class CudaBackend final : public Backend {
     });
   }
 
+  void do_argmax(const ArgmaxArgs& a) override {
+    const int64_t n = a.x.rows(), dim = a.x.cols();
+    put("argmax", [&](launch::Stream stream) {
+      const auto scratch = argmax_scratch(n * launch::argmax_blocks(dim));
+      if (!scratch) return fail(scratch.error());
+      launch::argmax({a.x.as<float>(), a.y, n, dim}, *scratch, stream);
+    });
+  }
+
   void do_qkv_step(const QkvArgs& a) override {
     rms_norm({a.norm, a.x, a.normed, a.eps});
     if (a.wq.dtype == a.wk.dtype && a.wq.dtype == a.wv.dtype) {
@@ -352,6 +361,15 @@ class CudaBackend final : public Backend {
     return static_cast<const double*>(frequencies_.back().on_device.data());
   }
 
+  // For so many words.
+  Result<uint64_t*> argmax_scratch(int64_t n) {
+    const size_t bytes = static_cast<size_t>(n) * sizeof(uint64_t);
+    if (bytes > argmax_scratch_.bytes()) {
+      TRY_ASSIGN(argmax_scratch_, alloc(bytes));
+    }
+    return static_cast<uint64_t*>(argmax_scratch_.data());
+  }
+
   struct Frequencies {
     std::vector<double> values;
     Buffer on_device;
@@ -362,7 +380,8 @@ class CudaBackend final : public Backend {
   cuda::Staging staging_;
   cuda::BatchOnDevice batch_;
   std::vector<Frequencies> frequencies_;  // of rope tables
-  std::optional<Error> failed_;           // of the forward pass that goes on
+  Buffer argmax_scratch_;
+  std::optional<Error> failed_;  // of the forward pass that goes on
 };
 
 }  // namespace

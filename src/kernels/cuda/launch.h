@@ -20,6 +20,12 @@ void attention(const AttentionParams& p, int64_t n, Stream stream);
 void add(const AddParams& p, Stream stream);
 void act_mul(const ActMulParams& p, Stream stream);
 void gather_rows(const GatherRowsParams& p, Stream stream);
+// Blocks that look through a row together; scratch has a word for each: (n, argmax_blocks(dim)).
+constexpr int64_t argmax_blocks(int64_t dim) {
+  constexpr int64_t kPerBlock = 2048;  // elements
+  return (dim + kPerBlock - 1) / kPerBlock;
+}
+void argmax(const ArgmaxParams& p, uint64_t* scratch, Stream stream);
 
 // Parts of decoder steps in one launch, each with the bits of the primitives that it stands for.
 

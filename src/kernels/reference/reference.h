@@ -16,6 +16,7 @@ void attention(const AttentionParams& p);
 void add(const AddParams& p);
 void act_mul(const ActMulParams& p);
 void gather_rows(const GatherRowsParams& p);
+void argmax(const ArgmaxParams& p);
 
 // Expands n elements, n a multiple of the format's block: the definition of each format. nullptr for a type
 // that is not a weight type.

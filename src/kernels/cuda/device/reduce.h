@@ -19,6 +19,7 @@ struct Sum {
 struct Max {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
   __device__ uint32_t operator()(uint32_t a, uint32_t b) const { return a > b ? a : b; }
+  __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return a > b ? a : b; }
 };
 
 // In every lane.
@@ -53,13 +54,13 @@ __device__ float sum_warp(float (&values)[kCount], int lane) {
   return values[0];
 }
 
-// In every thread of a block of kThreads; `scratch` is shared memory of kThreads / 32 floats.
-template <int kThreads, class Op>
-__device__ float reduce_block(float value, Op op, float* scratch) {
+// In every thread of a block of kThreads; `scratch` is shared memory of kThreads / 32 values.
+template <int kThreads, class T, class Op>
+__device__ T reduce_block(T value, Op op, T* scratch) {
   value = reduce_warp(value, op);
   if (threadIdx.x % kWarpSize == 0) scratch[threadIdx.x / kWarpSize] = value;
   __syncthreads();
-  float result = scratch[0];
+  T result = scratch[0];
   for (int warp = 1; warp < kThreads / kWarpSize; ++warp) result = op(result, scratch[warp]);
   __syncthreads();  // until all have read, nobody writes what comes next
   return result;
