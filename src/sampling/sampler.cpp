@@ -24,6 +24,22 @@ bool is_unusable(float logit) {
   return !(logit < kInfinity);  // NaN or +inf
 }
 
+Status check_usable(const HighestLogit& highest, size_t vocab_size, uint64_t position) {
+  if (is_unusable(highest.logit)) {
+    return make_error(ErrorCode::kRuntime,
+                      "position {}: the logit of token {} is {}, expected a finite number; `inferno "
+                      "inspect --check-tensors` finds damaged weights (and, with --repack-cache, those of "
+                      "a cache), --kv-type f32 rules out keys and values beyond F16",
+                      position, highest.token_id, std::isnan(highest.logit) ? "NaN" : "+inf");
+  }
+  if (highest.logit == -kInfinity) {
+    return make_error(ErrorCode::kRuntime,
+                      "position {}: all logits of tokens 0 to {} are -inf, so none can follow", position,
+                      vocab_size - 1);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate(const SamplingParams& params) {
@@ -56,18 +72,30 @@ Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const i
                                 uint64_t position) {
   const telemetry::ScopedCounter counter("sampling::Sample");
   CHECK(!logits.empty() && logits.size() <= std::numeric_limits<int32_t>::max(), "{} logits", logits.size());
-  TRY_ASSIGN(size_t highest, find_highest(logits, position));
+  HighestLogit highest = find_highest(logits);
+  TRY(check_usable(highest, logits.size(), position));
   if (params_.repetition_penalty != 1) {
     penalize(logits, history);
     logits = penalized_;
-    TRY_ASSIGN(highest, find_highest(logits, position));
+    highest = find_highest(logits);
   }
-  if (params_.temperature == 0) return static_cast<int32_t>(highest);
-  return draw(logits, logits[highest], position);
+  if (params_.temperature == 0) return highest.token_id;
+  return draw(logits, highest.logit, position);
 }
 
-// The index of the highest logit, the lowest such index; or what makes the logits unusable.
-Result<size_t> Sampler::find_highest(std::span<const float> logits, uint64_t position) {
+Result<int32_t> Sampler::sample_highest(const HighestLogit& highest, size_t vocab_size,
+                                        uint64_t position) const {
+  const telemetry::ScopedCounter counter("sampling::Sample");
+  CHECK(takes_highest(), "temperature {}, repetition penalty {}", params_.temperature,
+        params_.repetition_penalty);
+  TRY(check_usable(highest, vocab_size, position));
+  return highest.token_id;
+}
+
+HighestLogit Sampler::find_highest(std::span<const float> logits) {
+  const auto at = [&](const float* logit) {
+    return HighestLogit{static_cast<int32_t>(logit - logits.data()), *logit};
+  };
   highest_of_groups_.clear();
   float highest = -kInfinity;
   size_t piece_of_highest = 0;
@@ -89,25 +117,13 @@ Result<size_t> Sampler::find_highest(std::span<const float> logits, uint64_t pos
       best[lane] = std::max(best[lane], piece[i]);
       unusable[lane] |= is_unusable(piece[i]) ? 1u : 0u;
     }
-    if (std::find(unusable.begin(), unusable.end(), 1u) != unusable.end()) {
-      const auto at = static_cast<size_t>(std::find_if(piece, piece + n, is_unusable) - logits.data());
-      return make_error(ErrorCode::kRuntime,
-                        "position {}: the logit of token {} is {}, expected a finite number; `inferno "
-                        "inspect --check-tensors` finds damaged weights (and, with --repack-cache, those of "
-                        "a cache), --kv-type f32 rules out keys and values beyond F16",
-                        position, at, std::isnan(logits[at]) ? "NaN" : "+inf");
-    }
+    if (std::find(unusable.begin(), unusable.end(), 1u) != unusable.end())
+      return at(std::find_if(piece, piece + n, is_unusable));
     highest_of_groups_.insert(highest_of_groups_.end(), best.begin(), best.end());
     const float of_piece = *std::max_element(best.begin(), best.end());
     if (of_piece > highest) highest = of_piece, piece_of_highest = begin;
   }
-  if (highest == -kInfinity) {
-    return make_error(ErrorCode::kRuntime,
-                      "position {}: all logits of tokens 0 to {} are -inf, so none can follow", position,
-                      logits.size() - 1);
-  }
-  const auto first = logits.begin() + static_cast<std::ptrdiff_t>(piece_of_highest);
-  return static_cast<size_t>(std::find(first, logits.end(), highest) - logits.begin());
+  return at(std::find(logits.data() + piece_of_highest, logits.data() + logits.size(), highest));
 }
 
 void Sampler::penalize(std::span<const float> logits, std::span<const int32_t> history) {

@@ -31,6 +31,13 @@ Status validate(const SamplingParams& params);
 // them finite, none NaN or +inf.
 float probability(std::span<const float> logits, int32_t token_id);
 
+// What a greedy token depends on: of a row's logits the highest, of equals the one of the lowest token; but
+// the first that is NaN or +inf where there are such.
+struct HighestLogit {
+  int32_t token_id;
+  float logit;
+};
+
 class Sampler {
  public:
   // CHECKs that validate(params) is ok.
@@ -43,6 +50,9 @@ class Sampler {
 
   // Whether that is the highest logit's token, so that the other logits may as well be -inf.
   bool takes_highest() const { return params_.temperature == 0 && params_.repetition_penalty == 1; }
+  // Then what sample() has, errors included, of vocab_size logits with that highest one. CHECKs
+  // takes_highest().
+  Result<int32_t> sample_highest(const HighestLogit& highest, size_t vocab_size, uint64_t position) const;
 
   const SamplingParams& params() const { return params_; }
 
@@ -51,7 +61,7 @@ class Sampler {
   // through few groups: of every kLanes-th logit in pieces of kPiece.
   static constexpr size_t kLanes = 32, kPiece = 64 * kLanes;
 
-  Result<size_t> find_highest(std::span<const float> logits, uint64_t position);
+  HighestLogit find_highest(std::span<const float> logits);
   void penalize(std::span<const float> logits, std::span<const int32_t> history);
   int32_t draw(std::span<const float> logits, float highest, uint64_t position);
   // The k highest, of equals the first, 0 < k < logits.size(), in order of ids.

@@ -360,6 +360,23 @@ TEST(Sampler, RefusesLogitsThatAreNoNumbers) {
             "position 12: all logits of tokens 0 to 1 are -inf, so none can follow");
 }
 
+// What a device has found takes the place of the logits.
+TEST(Sampler, TheHighestLogitAloneGivesTheSameTokenAndErrors) {
+  Sampler greedy{SamplingParams{}};
+  const auto outcome = [](const Result<int32_t>& sample) {
+    return sample ? fmt::format("{}", *sample) : sample.error().message;
+  };
+  const std::vector<std::pair<Logits, int32_t>> rows = {
+      {kLogits, 2},   {{-5, -5}, 0},          {{-kInfinity, -kInfinity}, 0},
+      {{0, kNan}, 1}, {{0, 1, kInfinity}, 2}, {{kInfinity, kNan}, 0}};
+  for (const auto& [logits, token_id] : rows) {
+    const HighestLogit highest = {token_id, logits[static_cast<size_t>(token_id)]};
+    EXPECT_EQ(outcome(greedy.sample_highest(highest, logits.size(), 12)),
+              outcome(greedy.sample(logits, {}, 12)));
+  }
+  EXPECT_THROW(static_cast<void>(Sampler(warm()).sample_highest({0, 1}, 2, 12)), InternalError);
+}
+
 TEST(Sampler, ValidateNamesFieldRangeAndValue) {
   const auto error = [](auto SamplingParams::*field, auto value) {
     SamplingParams params;
