@@ -200,6 +200,9 @@ struct LmHeadArgs {
   Tensor logits;       // (n_logits, vocab)
   // Of each row only the highest logit is wanted, and where it stands: others may come out as -inf.
   bool highest_only = false;
+  // (n_logits): where the device is to leave that, so that the logits need not be downloaded for it. nullptr:
+  // nowhere; so it is where the host can read them (Backend::host_view).
+  Argmax* highest = nullptr;
 };
 
 }  // namespace inferno::backend

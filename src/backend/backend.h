@@ -154,7 +154,7 @@ class Backend {
   void attention_step(const AttentionArgs& args);
   void out_proj_step(const OutProjArgs& args);  // projection, post-norm, residual
   void mlp_step(const MlpArgs& args);           // norm, gate and up, activation, down, post-norm, residual
-  void lm_head_step(const LmHeadArgs& args);    // rows asked for, norm, head
+  void lm_head_step(const LmHeadArgs& args);    // rows asked for, norm, head, highest logits if asked for
 
   // Least bytes and operations of everything since the last reset_counters().
   const metrics::Cost& counters() const { return counters_; }

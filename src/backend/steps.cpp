@@ -59,6 +59,7 @@ void Backend::do_lm_head_step(const LmHeadArgs& a) {
   gather_rows({a.x, a.batch.logits_indices, a.rows});
   rms_norm({a.norm, a.rows, a.rows, a.eps});
   matmul({a.head, kNoBias, a.rows, a.logits});
+  if (a.highest != nullptr) argmax({a.logits, a.highest});
 }
 
 }  // namespace inferno::backend

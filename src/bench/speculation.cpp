@@ -39,14 +39,16 @@ class Writer {
         const auto guesses = speculation.draft(text_.first(at), room);
         tokens.insert(tokens.end(), guesses.begin(), guesses.end());
       }
-      TRY_ASSIGN(const std::chrono::nanoseconds pass, compute(tokens, how == How::kScreened));
+      // As the engine asks, except that a screen is a way of its own.
+      const bool highest_only =
+          how == How::kScreened || !model_.backend().has_screen(model_.weights().output);
+      TRY_ASSIGN(const std::chrono::nanoseconds pass, compute(tokens, highest_only));
       run.head_screen += model_.backend().head_screen_use();
       speculation.passed(static_cast<int64_t>(tokens.size()), pass);
       run.guesses.drafted += tokens.size() - 1;
-      const size_t vocab_size = context_.logits().size() / tokens.size();
       for (size_t row = 0; row < tokens.size(); ++row) {
         // Takes the time that it takes; the text says what comes.
-        TRY(sampler.sample(context_.logits().subspan(row * vocab_size, vocab_size), text_.first(at), at));
+        TRY(context_.sample(sampler, row, text_.first(at)));
         speculation.came(text_[at++]);
         if (row + 1 == tokens.size() || tokens[row + 1] != text_[at - 1]) break;
         ++run.guesses.accepted;

@@ -35,12 +35,16 @@ Context::Context(model::Model& model, std::unique_ptr<kv::KvCache> cache, DType 
 Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wanted,
                         const CancelFn& cancelled, bool highest_only) {
   logits_ = {};
+  highest_.clear();
   TRY(cache_->reserve(kSequence, length_ + static_cast<int64_t>(tokens.size())));
   batch_.clear();
   batch_.append(*cache_, kSequence, tokens, length_, wanted);
   batch_.highest_only = highest_only;
   TRY_ASSIGN(const model::Logits logits, model_->forward(batch_, *cache_, cancelled));
-  if (wanted != model::Batch::Logits::kNone) {
+  if (logits.highest != nullptr) {
+    highest_.resize(batch_.logits_indices.size());
+    TRY(model_->backend().download(highest_.data(), logits.highest, highest_.size() * sizeof highest_[0]));
+  } else if (wanted != model::Batch::Logits::kNone) {
     const auto n = static_cast<size_t>(logits.values.n_elements());
     const void* host = model_->backend().host_view(logits.values.data);
     if (host == nullptr) {
@@ -52,6 +56,21 @@ Status Context::compute(std::span<const int32_t> tokens, model::Batch::Logits wa
   }
   length_ += static_cast<int64_t>(tokens.size());
   return {};
+}
+
+std::span<const float> Context::logits(size_t row) const {
+  if (logits_.empty()) return {};
+  const auto vocab_size = static_cast<size_t>(model_->config().vocab_size);
+  return logits_.subspan(row * vocab_size, vocab_size);
+}
+
+Result<int32_t> Context::sample(sampling::Sampler& sampler, size_t row,
+                                std::span<const int32_t> history) const {
+  const auto position = static_cast<uint64_t>(history.size());
+  if (highest_.empty()) return sampler.sample(logits(row), history, position);
+  const auto& [logit, token_id] = highest_[row];
+  return sampler.sample_highest({token_id, logit}, static_cast<size_t>(model_->config().vocab_size),
+                                position);
 }
 
 void Context::truncate(int64_t n_positions) {

@@ -1,5 +1,5 @@
-// Context: the forward passes of one sequence: tokens in, logits in host memory out, past keys and values
-// kept in a cache of its own.
+// Context: the forward passes of one sequence: tokens in, logits in host memory out, or what a greedy sampler
+// needs of them, past keys and values kept in a cache of its own.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include "kv/kv_cache.h"
 #include "model/batch.h"
 #include "model/model.h"
+#include "sampling/sampler.h"
 
 namespace inferno::engine {
 
@@ -29,14 +30,20 @@ class Context {
 
   // Positions computed so far.
   int64_t length() const { return length_; }
-  // One pass over at most model.max_batch() tokens that follow those already there. Afterwards logits() has
-  // the rows that were wanted: (1, vocab) for kLast, (n_tokens, vocab) for kAll, none for kNone; with
-  // highest_only of each row the highest logit and those it might have been taken for, else -inf. Errors:
-  // those of Model::forward; the context is then as it was before, but for logits().
+  // One pass over at most model.max_batch() tokens that follow those already there. Afterwards there is a row
+  // of logits for the last of them (kLast), for each (kAll) or for none (kNone). With highest_only it has the
+  // highest and those it might have been taken for, else -inf; of a device whose memory the host cannot read
+  // the highest is all that comes. Errors: those of Model::forward; the context is then as it was before, but
+  // for the logits.
   Status compute(std::span<const int32_t> tokens, model::Batch::Logits wanted, const CancelFn& cancelled = {},
                  bool highest_only = false);
-  // Until the model's next pass, of whatever context.
+  // (rows, vocab), until the model's next pass, of whatever context; empty where only the highest have come.
   std::span<const float> logits() const { return logits_; }
+  // (vocab), or empty likewise.
+  std::span<const float> logits(size_t row) const;
+  // The token that comes after `history`, which ends with the row's own: from its logits, or from the highest
+  // where no others have come, which is enough for a sampler that takes_highest(). Errors: the sampler's.
+  Result<int32_t> sample(sampling::Sampler& sampler, size_t row, std::span<const int32_t> history) const;
   // Back to the first n_positions.
   void truncate(int64_t n_positions);
 
@@ -50,7 +57,8 @@ class Context {
   int64_t length_ = 0;
   model::Batch batch_;
   std::span<const float> logits_;
-  std::vector<float> downloaded_;  // what they lie in, unless the device's memory is the host's
+  std::vector<float> downloaded_;         // what they lie in, unless the device's memory is the host's
+  std::vector<backend::Argmax> highest_;  // of each row, where no others have come
 };
 
 // kInvalidArgument for an empty prompt or an id outside the vocabulary, kResource for a prompt longer than

@@ -18,7 +18,7 @@ bool logs_tokens() {
 
 void log_token(const tokenizer::Tokenizer& tokenizer, size_t step, std::span<const float> logits,
                int32_t id) {
-  if (!logs_tokens()) return;
+  if (!logs_tokens() || logits.empty()) return;  // empty: it was not on when the pass began
   log::event(log::Level::kInfo, kModule, "",
              {{"step", step},
               {"token_id", id},
@@ -154,10 +154,8 @@ void Engine::record_pass(Sequence& sequence, bool is_prefill, size_t n_tokens) {
 // The token after those that are sure, and one more for each guess that came: its logits are there already.
 Status Engine::sample(Sequence& sequence, std::span<const int32_t> guesses) {
   sequence.generated.guesses.drafted += guesses.size();
-  const size_t vocab_size = sequence.context->logits().size() / (guesses.size() + 1);
   for (size_t row = 0; row <= guesses.size(); ++row) {
-    const Result<int32_t> id =
-        draw(sequence, sequence.context->logits().subspan(row * vocab_size, vocab_size));
+    const Result<int32_t> id = draw(sequence, row);
     if (!id && row < guesses.size()) {
       // A wrong guess may have a value beyond what the cache's type holds, which reaches the rows beside it
       // (kernels/cpu/loops/attention.h): what is sure is computed again, alone.
@@ -175,15 +173,14 @@ Status Engine::sample(Sequence& sequence, std::span<const int32_t> guesses) {
   return {};
 }
 
-Result<int32_t> Engine::draw(Sequence& sequence, std::span<const float> logits) {
+Result<int32_t> Engine::draw(Sequence& sequence, size_t row) {
   const auto start = clock_->now();
-  const Result<int32_t> drawn =
-      sequence.sampler.sample(logits, sequence.ids, static_cast<uint64_t>(sequence.ids.size()));
+  const Result<int32_t> drawn = sequence.context->sample(sequence.sampler, row, sequence.ids);
   if (!drawn) return in_file(*model_, drawn.error());
   const auto sampled = clock_->now();
   sequence.generated.phases.sampling += sampled - start;
   sequence.generated.timeline.tokens.push_back(sampled);
-  log_token(*tokenizer_, sequence.generated.ids.size() + 1, logits, *drawn);
+  log_token(*tokenizer_, sequence.generated.ids.size() + 1, sequence.context->logits(row), *drawn);
   return *drawn;
 }
 

@@ -52,7 +52,7 @@ class Engine {
   std::span<const int32_t> guess(Sequence& sequence);
   Status forward(Sequence& sequence, std::span<const int32_t> tokens, model::Batch::Logits wanted);
   Status sample(Sequence& sequence, std::span<const int32_t> guesses);
-  Result<int32_t> draw(Sequence& sequence, std::span<const float> logits);
+  Result<int32_t> draw(Sequence& sequence, size_t row);
   void record_pass(Sequence& sequence, bool is_prefill, size_t n_tokens);
   void commit(Sequence& sequence, int32_t id);
   void finish(Sequence& sequence, FinishReason reason);

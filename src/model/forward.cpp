@@ -60,8 +60,10 @@ Result<Logits> Model::forward(const Batch& batch, kv::KvCache& cache, const Canc
   Logits logits;
   if (view.n_logits > 0) {
     logits.values = shaped(s.logits, {view.n_logits, c.vocab_size});
+    auto* const highest = batch.highest_only ? static_cast<backend::Argmax*>(s.highest.data()) : nullptr;
+    logits.highest = highest;
     b.lm_head_step({x, view, weights_.output_norm, c.norm_eps, weights_.output,
-                    shaped(s.rows, {view.n_logits, c.dim}), logits.values, batch.highest_only});
+                    shaped(s.rows, {view.n_logits, c.dim}), logits.values, batch.highest_only, highest});
   }
   TRY(b.end_forward());
   return logits;

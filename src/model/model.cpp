@@ -93,6 +93,9 @@ Status Model::allocate_workspace(int64_t n_tokens, int64_t n_logits) {
   }
   if (n_logits > s.logits_capacity) {
     TRY(allocate(s.logits, s.logits_buffer, n_logits, config_.vocab_size));
+    if (backend_->host_view(s.logits.data) == nullptr) {
+      TRY_ASSIGN(s.highest, backend_->alloc(static_cast<size_t>(n_logits) * sizeof(backend::Argmax)));
+    }
     s.logits_capacity = n_logits;
   }
   return {};

@@ -21,6 +21,8 @@ namespace inferno::model {
 // may be -inf.
 struct Logits {
   Tensor values;  // (n_logits, vocab)
+  // (n_logits): with Batch::highest_only, where the host cannot read the backend's memory; else nullptr.
+  const backend::Argmax* highest = nullptr;
 };
 
 class Model {
@@ -54,6 +56,7 @@ class Model {
     int64_t logits_capacity = 0;
     std::vector<Buffer> buffers;
     Buffer logits_buffer;
+    Buffer highest;               // (n_logits) Argmax; none where the host can read the logits
     Tensor x, normed;             // (n, dim)
     Tensor q, attended;           // (n, max heads * head_dim)
     Tensor k, v;                  // (n, max kv heads * head_dim)

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 
+#include "base/log.h"
+#include "bench/speculation.h"
 #include "emulated_cuda/faults.h"
 #include "model/memory_items.h"
 #include "support/load.h"
@@ -169,6 +172,108 @@ TEST_F(EmulatedCudaBackend, ALostDeviceFailsEveryRequestFromThenOn) {
     EXPECT_EQ(failed.error().code, ErrorCode::kRuntime);
     expect_part(failed.error().message, "unspecified launch failure");
     expect_part(failed.error().message, "start the program anew");
+  }
+}
+
+// A greedy token is found on the device: what is copied from there of a row of 300 logits is one, and its
+// place.
+TEST_F(EmulatedCudaBackend, OfAGreedyRequestsLogitsTheHighestAreDownloaded) {
+  constexpr size_t kHighest = sizeof(backend::Argmax), kRow = 300 * sizeof(float);
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  const model::LoadedModel on_device = test::load_bytes(bytes, "cuda"), on_host = test::load_bytes(bytes);
+  const engine::Request greedy{.prompt_ids = {5, 6, 7}, .max_new_tokens = 12, .ignore_end = true};
+  engine::Request sampled = greedy, penalized = greedy, guessing = greedy;
+  sampled.sampling.temperature = 0.7f;
+  penalized.sampling.repetition_penalty = 1.1f;
+  guessing.max_new_tokens = 60;
+  guessing.speculate = true;
+  const auto run = [](const model::LoadedModel& loaded, const engine::Request& request) {
+    metrics::Metrics metrics;
+    return *engine::generate(*loaded.model, loaded.tokenizer, request, metrics);
+  };
+  // Runs on both; what the device's run has downloaded.
+  engine::Generated generated;
+  const auto downloaded = [&](const engine::Request& request) {
+    const size_t before = emulated_cuda::downloaded_bytes();
+    generated = run(on_device, request);
+    EXPECT_EQ(generated.ids, run(on_host, request).ids);
+    return emulated_cuda::downloaded_bytes() - before;
+  };
+  EXPECT_EQ(downloaded(greedy), 12 * kHighest);
+  EXPECT_EQ(downloaded(sampled), 12 * kRow);
+  EXPECT_EQ(downloaded(penalized), 12 * kRow);
+  // A guess that does not come is a row more.
+  EXPECT_EQ(downloaded(guessing), (60 + generated.guesses.drafted - generated.guesses.accepted) * kHighest);
+  EXPECT_GT(generated.guesses.accepted, 0u);
+}
+
+// Else what is compared would not be what a request costs.
+TEST_F(EmulatedCudaBackend, AReplayWithGuessesDownloadsWhatARequestDoes) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  std::vector<int32_t> text;
+  for (int32_t i = 0; i < 60; ++i) text.push_back(i % 10);
+  const size_t before = emulated_cuda::downloaded_bytes();
+  const auto replay =
+      *bench::replay_with_speculation(loaded, text, {.prompt_tokens = 30, .new_tokens = 30, .trials = 1});
+  EXPECT_GT(replay.guesses.accepted, 0u);
+  const uint64_t rows = 30 + 30 + replay.guesses.drafted - replay.guesses.accepted;
+  EXPECT_EQ(emulated_cuda::downloaded_bytes() - before, rows * sizeof(backend::Argmax));
+}
+
+// The log has probabilities, which take all logits.
+TEST_F(EmulatedCudaBackend, WhereTokensAreLoggedAllLogitsAreDownloaded) {
+  const auto bytes = test::TinyModel({.arch = "qwen3"}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  const std::vector<int32_t> ids = generate(loaded)->ids;
+  std::string lines;
+  ASSERT_TRUE(log::configure("inferno::decode=info"));
+  log::set_sink([&](std::string_view line) { lines += line; });
+  const size_t before = emulated_cuda::downloaded_bytes();
+  const auto logged = generate(loaded);
+  log::set_sink({});
+  ASSERT_TRUE(log::configure("off"));
+  EXPECT_EQ(logged->ids, ids);
+  EXPECT_NE(lines.find("prob"), std::string::npos);
+  EXPECT_EQ(emulated_cuda::downloaded_bytes() - before, 4 * 300 * sizeof(float));
+}
+
+// The sampler sees the same in all logits and in the highest of each row.
+TEST_F(EmulatedCudaBackend, AGreedyTokenIsThatOfAllLogits) {
+  const auto bytes = test::TinyModel({.arch = "llama", .vocab_size = 5000}).bytes();
+  const model::LoadedModel loaded = test::load_bytes(bytes, "cuda");
+  const std::vector<int32_t> ids = test::random_ids(9, 5000, 3);
+  sampling::Sampler greedy{{}};
+  const auto tokens = [&](bool highest_only) {
+    auto context = *engine::Context::create(*loaded.model, DType::kF32, 16, 9);
+    EXPECT_TRUE(context.compute(ids, model::Batch::Logits::kAll, {}, highest_only).ok());
+    EXPECT_EQ(context.logits().empty(), highest_only);
+    EXPECT_EQ(context.logits(8).size(), highest_only ? 0u : 5000u);
+    std::vector<int32_t> sampled;
+    for (size_t row = 0; row < ids.size(); ++row)
+      sampled.push_back(*context.sample(greedy, row, std::span(ids).first(row + 1)));
+    return sampled;
+  };
+  EXPECT_EQ(tokens(true), tokens(false));
+}
+
+TEST_F(EmulatedCudaBackend, LogitsThatAreNoNumbersAreTheSameErrorAsOnTheCpu) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  // Of the head's rows all, one or two; of each the first number.
+  using Damage = std::vector<std::pair<size_t, float>>;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Damage& damage :
+       {Damage{{41, nan}}, Damage{{299, nan}, {17, nan}}, Damage{{200, kInf}, {30, -kInf}}}) {
+    test::TinyModel tiny({.arch = "llama", .tied = false});
+    auto& head = tiny.tensors["output.weight"];
+    for (const auto& [row, value] : damage) head.values[row * static_cast<size_t>(head.shape[1])] = value;
+    const auto bytes = tiny.bytes();
+    const auto on_device = generate(test::load_bytes(bytes, "cuda"));
+    const auto on_host = generate(test::load_bytes(bytes));
+    ASSERT_FALSE(on_device.ok());
+    ASSERT_FALSE(on_host.ok());
+    EXPECT_EQ(on_device.error().message, on_host.error().message);
+    EXPECT_EQ(on_device.error().code, on_host.error().code);
   }
 }
 

@@ -27,4 +27,7 @@ const std::string& diagnosis();
 // Launches since start_device().
 int launch_count();
 
+// Bytes that copies to the host have taken since start_device().
+size_t downloaded_bytes();
+
 }  // namespace inferno::emulated_cuda

@@ -40,6 +40,7 @@ struct Device {
   std::string diagnosis;
   int launches = 0;
   int allocations = 0;
+  size_t downloaded = 0;
 };
 Device device;
 
@@ -123,6 +124,10 @@ const std::string& diagnosis() {
 
 int launch_count() {
   return device.launches;
+}
+
+size_t downloaded_bytes() {
+  return device.downloaded;
 }
 
 }  // namespace inferno::emulated_cuda
@@ -254,6 +259,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpy
   const bool to_device = kind != cudaMemcpyDeviceToHost, from_device = kind != cudaMemcpyHostToDevice;
   if (is_device_memory(to) != to_device || is_device_memory(from) != from_device)
     return answer(cudaErrorInvalidValue);
+  if (kind == cudaMemcpyDeviceToHost) device.downloaded += bytes;
   return put([=] {
     std::memcpy(to, from, bytes);
     return cudaSuccess;

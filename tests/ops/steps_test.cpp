@@ -210,6 +210,33 @@ TEST_P(StepsTest, Mlp) {
   EXPECT_FALSE(is_same(x, before)) << "nothing was added";
 }
 
+TEST_P(StepsTest, LmHead) {
+  const int64_t n = c_.n;
+  constexpr int64_t kVocab = 300;
+  const Weight norm = vector(kDim), head = matrix(c_.types[0], kVocab, kDim), no_bias;
+  const Tensor x = floats({n + 2, kDim}), rows = floats({n, kDim});
+  const Tensor logits = floats({n, kVocab}), step_logits = copy(logits);
+  std::vector<int32_t> wanted;
+  for (int64_t i = 0; i < n; ++i) wanted.push_back(static_cast<int32_t>(n + 1 - i));
+  const BatchView host = {.n_tokens = n + 2, .n_logits = n, .logits_indices = wanted.data()};
+  // Two floats' room for each.
+  const Tensor places = floats({n, 2}), step_places = floats({n, 2});
+  const auto highest = [](const Tensor& t) { return static_cast<kernels::Argmax*>(t.data); };
+  const bool is_host = backend_->host_view(x.data) != nullptr;  // it is asked for no highest
+  forward(host, [&](const BatchView& view) {
+    backend_->lm_head_step(
+        {x, view, norm, 1e-6f, head, rows, step_logits, !is_host, is_host ? nullptr : highest(step_places)});
+  });
+  forward(host, [&](const BatchView& view) {
+    backend_->gather_rows({x, view.logits_indices, rows});
+    backend_->rms_norm({norm, rows, rows, 1e-6f});
+    backend_->matmul({head, no_bias, rows, logits});
+    backend_->argmax({logits, highest(places)});
+  });
+  expect_same(logits, step_logits, "the logits");
+  if (!is_host) expect_same(places, step_places, "the highest of each row");
+}
+
 // Those that fuse steps.
 std::vector<std::string> backends_here() {
   std::vector<std::string> names;
