@@ -119,7 +119,7 @@ TEST(EmulatedCudaProgram, AModelIsHeldAgainstTheDevicesMemory) {
 }
 
 const std::string kLadder =
-    "bench ladder --prompt-tokens 2 --max-new-tokens 2 --warmup-runs 0 --trials 1 --max-seconds 14 --json";
+    "bench ladder --prompt-tokens 2 --max-new-tokens 2 --warmup-runs 0 --trials 1 --max-seconds 60 --json";
 
 TEST(EmulatedCudaProgram, TheLadderEndsOnTheDevice) {
   const test::Finished finished = run(kLadder + tiny_model());
