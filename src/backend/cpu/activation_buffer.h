@@ -88,7 +88,8 @@ class ActivationBuffer {
   Room quantized_, bf16_, split_, f16_, f16_scales_;
 };
 
-// The rows that products multiply; `formed` holds them in the other forms that a product takes.
+// The rows that products multiply; `formed` holds them in the other forms that a product takes. Where none
+// takes floats x may not be written.
 struct Activations {
   const float* x;
   int64_t n;

@@ -444,7 +444,8 @@ class CpuBackend final : public HostBackend {
   }
 
   // Many rows: norm(x) in the forms that the products take. Where none of those is floats, normed is not
-  // written: a thread leaves some rows in memory of its own, which stays in its first cache.
+  // written: a thread leaves some rows in memory of its own, as many as reserve() has room for or fewer,
+  // which stays in its first cache.
   void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
                      const Tensor& normed) {
     const int64_t dim = x.cols();
@@ -576,7 +577,7 @@ class CpuBackend final : public HostBackend {
   int64_t max_cols_ = 0;
   XForms forms_;                // that some product takes
   ActivationBuffer formed_;     // what the products under way multiply: of many rows, and of the head
-  ThreadRows own_rows_;         // the same of few rows
+  ThreadRows own_rows_;         // the same of few rows, and a thread's norms of many
   ActivationBuffer activated_;  // what gate and up come to, made while they still multiply the other
   RowsLeft head_rows_left_, activation_rows_left_;  // of q, k and v; of gate and up
   HeadScreening screening_;
