@@ -96,7 +96,7 @@ struct Quantized {
 // As many blocks as a vector has lanes are quantized side by side.
 TEST_P(CpuKernelsTest, BlocksAreQuantizedTogetherAsEachAlone) {
   const CpuKernels cpu = kernels();
-  constexpr int64_t kBlocks = 37;
+  constexpr int64_t kBlocks = 53;  // three vectors of the widest and some left over
   Random random(1);
   std::vector<float> x = random.floats(kBlocks * 32, -5.0, 5.0);
   std::fill_n(x.begin() + 3 * 32, 32, 0.0f);
@@ -104,7 +104,10 @@ TEST_P(CpuKernelsTest, BlocksAreQuantizedTogetherAsEachAlone) {
   x[7 * 32 + 31] = -1e30f;
   x[9 * 32 + 4] = std::numeric_limits<float>::quiet_NaN();
   x[11 * 32 + 17] = -std::numeric_limits<float>::infinity();
-  x[36 * 32 + 9] = std::numeric_limits<float>::quiet_NaN();  // in a block that is left over
+  std::fill_n(x.begin() + 20 * 32, 32, 0.0f);
+  x[27 * 32 + 3] = std::numeric_limits<float>::infinity();
+  x[40 * 32 + 31] = std::numeric_limits<float>::quiet_NaN();
+  x[52 * 32 + 9] = std::numeric_limits<float>::quiet_NaN();  // in a block that is left over
   Quantized together(kBlocks);
   Quantized alone(kBlocks);
   cpu.quantize(x.data(), 1, kBlocks * 32, together.rows());

@@ -278,6 +278,18 @@ std::vector<StepCase> step_cases() {
        true,
        false,
        Activation::kSilu},
+      // Some products take 8 bits, some floats.
+      {"llama_mixed_with_F32",
+       17,
+       {DType::kQ8_0, DType::kF32, DType::kQ4_0},
+       DType::kF16,
+       64,
+       32,
+       RopeStyle::kInterleaved,
+       false,
+       false,
+       false,
+       Activation::kSilu},
       {"gemma3_Q8_0", 17, all(DType::kQ8_0), DType::kQ8_0, 256, 128, RopeStyle::kHalves, true, false, true,
        Activation::kGeluTanh},
   };

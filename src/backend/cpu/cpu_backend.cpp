@@ -38,9 +38,11 @@ constexpr int64_t kGroupsPerTurn = 8;
 // Rows of activations in a block of them: as many positions as a tile of keys has, to whose lines all threads
 // with a block in it write, or half as many where there are few rows for each thread.
 constexpr int64_t kBlockRows = 16;
-// Floats of activations that a thread makes at once where only another form of them is wanted: half of a
-// first-level cache, but a row at least.
-constexpr int64_t kFormedFloats = 4096;
+// Rows of them that a thread norms at once where only another form of them is wanted: few, so that they stay
+// in its nearest caches, but whole groups of blocks that are quantized side by side, if there are 128 numbers
+// in a row or a multiple of that.
+constexpr int64_t kOwnNormedRows = 4;
+static_assert(kOwnNormedRows < kSharedRows);  // what own_rows_ has room for
 // Buffers from this size on are worth huge pages: those of keys and values, which decoding reads as it reads
 // weights, and the largest of a prompt's activations.
 constexpr size_t kLargeBytes = size_t{8} << 20;
@@ -444,14 +446,12 @@ class CpuBackend final : public HostBackend {
   }
 
   // Many rows: norm(x) in the forms that the products take. Where none of those is floats, normed is not
-  // written: a thread leaves some rows in memory of its own, as many as reserve() has room for or fewer,
-  // which stays in its first cache.
+  // written: a thread leaves a few rows at a time in memory of its own.
   void norm_and_form(std::span<const Product> products, const Weight& norm, float eps, const Tensor& x,
                      const Tensor& normed) {
     const int64_t dim = x.cols();
     const bool as_floats = forms_of(products).has(kernels::XForm::kFloat);
-    const int64_t most =
-        as_floats ? kBlockRows : std::clamp<int64_t>(kFormedFloats / dim, 1, kSharedRows - 1);
+    const int64_t most = as_floats ? kBlockRows : kOwnNormedRows;
     for_row_blocks(x.shape[0], [&](int64_t first, int64_t n, unsigned thread) {
       for (int64_t row = first; row < first + n; row += most) {
         const int64_t n_rows = std::min(most, first + n - row);
