@@ -116,7 +116,10 @@ void multiply_rows(const kernels::PanelMatmul& kernel, const kernels::PanelMatmu
     kernel.multiply_tiles(tiles);
   }
   if (in_tiles == 0) return kernel.multiply(params);
-  if (in_tiles < params.n) kernel.multiply(rows_from(params, in_tiles));
+  if (in_tiles == params.n) return;
+  kernels::PanelMatmulParams rest = rows_from(params, in_tiles);
+  rest.scratch_is_kept = false;  // tiles have written to it
+  kernel.multiply(rest);
 }
 
 }  // namespace inferno::backend

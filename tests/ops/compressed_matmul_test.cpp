@@ -380,7 +380,7 @@ TEST(CompressedMatmul, SumsAreNearDoublesAndTheSameWhateverIsAround) {
           for (const Way way : {Way::kAtOnce, Way::kFetching, Way::kByPanel}) {
             EXPECT_EQ(matrix.times(x, n, bias.data(), way), first) << n << " " << static_cast<int>(way);
           }
-          if (n > kernel.product.two_run_rows) continue;
+          if (!kernel.product.takes_two_runs(n)) continue;
           for (const Way way : {Way::kTwoRuns, Way::kTwoRunsAhead}) {
             EXPECT_EQ(matrix.times(x, n, bias.data(), way), first) << n << " " << static_cast<int>(way);
           }

@@ -177,7 +177,12 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits when fetching ahead";
   params.next = nullptr;
-  if (p.n > kernel.two_run_rows) {
+  std::fill_n(p.y, p.n * p.m, -1.0f);
+  params.scratch_is_kept = true;
+  backend::multiply_rows(kernel, params);
+  EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits with a kept scratch";
+  params.scratch_is_kept = false;
+  if (!kernel.takes_two_runs(p.n)) {
     // A turn in the middle writes to its own outputs alone.
     if (n_panels < 3) return;
     std::fill_n(p.y, p.n * p.m, -1.0f);

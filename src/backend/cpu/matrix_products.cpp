@@ -45,7 +45,7 @@ void multiply_by_reference(const Product& p, const Activations& x, int64_t begin
 
 // How many runs of panels it can multiply side by side.
 int64_t runs_of(const kernels::PanelMatmul& kernel, int64_t n_rows) {
-  return n_rows <= kernel.two_run_rows ? 2 : 1;
+  return kernel.takes_two_runs(n_rows) ? 2 : 1;
 }
 
 }  // namespace
@@ -153,7 +153,8 @@ Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
 }
 
 void MatrixProducts::multiply_panels(const Product& p, const Activations& x, const Panels& panels,
-                                     unsigned thread, const Fetched& next, const SecondRun& second) {
+                                     unsigned thread, const Fetched& next, const SecondRun& second,
+                                     bool scratch_is_kept) {
   const CpuMatrix& m = matrix_of(*p.w);
   if (m.kernel.rows == 0) {
     const int64_t end = std::min(panels.end * kReferenceRows, p.w->rows);
@@ -162,10 +163,26 @@ void MatrixProducts::multiply_panels(const Product& p, const Activations& x, con
   kernels::QuantizedRows quantized = x.formed.quantized_from(0);
   if (m.kernel.x_form != kernels::XForm::kInt8Halves)
     quantized.half = nullptr, quantized.half_total = nullptr;
-  multiply_rows(m.kernel, {m.panels.get(), vector_of(*p.bias), x.x, quantized, x.formed.bf16(),
-                           x.formed.split(), x.formed.f16(), p.y, x.n, p.w->rows, p.w->cols, panels.begin,
-                           panels.end, static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_,
-                           next.at, next.bytes, second.step, second.end, second.asks_ahead});
+  multiply_rows(m.kernel, {m.panels.get(),
+                           vector_of(*p.bias),
+                           x.x,
+                           quantized,
+                           x.formed.bf16(),
+                           x.formed.split(),
+                           x.formed.f16(),
+                           p.y,
+                           x.n,
+                           p.w->rows,
+                           p.w->cols,
+                           panels.begin,
+                           panels.end,
+                           static_cast<uint8_t*>(scratch_.data()) + thread * scratch_bytes_,
+                           next.at,
+                           next.bytes,
+                           second.step,
+                           second.end,
+                           second.asks_ahead,
+                           scratch_is_kept});
 }
 
 MatrixProducts::Fetched MatrixProducts::panels_at(const Weight& w, const Panels& panels) {

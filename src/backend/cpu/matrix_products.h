@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "backend/cpu/activation_buffer.h"
 #include "backend/cpu/cpu_weight.h"
@@ -28,7 +29,8 @@ inline const Weight kNoBias;
 
 class MatrixProducts {
  public:
-  MatrixProducts(ThreadTeam& team, HostBackend& memory) : team_(team), memory_(memory) {}
+  MatrixProducts(ThreadTeam& team, HostBackend& memory)
+      : team_(team), memory_(memory), scratch_uses_(team.n_threads()) {}
 
   // Before products with a matrix of so many columns. kResource when memory is refused.
   Status reserve_scratch(const CpuMatrix& matrix, int64_t cols);
@@ -42,6 +44,7 @@ class MatrixProducts {
     ReadingChoice* trial = reading_choice(products, n);
     const Reading reading = trial != nullptr ? trial->reading() : reading_unless_timed(n);
     const Turns turns(products, n, team_.n_threads(), reading);
+    ++loop_;
     const auto start = std::chrono::steady_clock::now();
     team_.run(turns.count(), [&](int64_t turn, unsigned thread) {
       const Place place = turns.place_of(turn);
@@ -50,7 +53,8 @@ class MatrixProducts {
       const bool fetches = reading == Reading::kNextTurn ||
                            (reading == Reading::kTwoRuns && !turns.are_few_rows() && place.second.step == 0);
       const Fetched next = fetches ? turns.after(turn) : Fetched{};
-      multiply_panels(products[place.product], rows_of(thread), place.panels, thread, next, place.second);
+      multiply_panels(products[place.product], rows_of(thread), place.panels, thread, next, place.second,
+                      keeps_scratch(w, thread));
       const auto made_of = [&](const Panels& panels) {
         if (panels.begin >= panels.end) return;
         made(place.product, panels.begin * rows_of_panel(w), std::min(panels.end * rows_of_panel(w), w.rows));
@@ -84,7 +88,8 @@ class MatrixProducts {
   };
   // Some panels of a product.
   void multiply_panels(const Product& p, const Activations& x, const Panels& panels, unsigned thread,
-                       const Fetched& next, const SecondRun& second = {0, 0, true});
+                       const Fetched& next, const SecondRun& second = {0, 0, true},
+                       bool scratch_is_kept = false);
 
   // Whether products of n rows with this kind of weights are timed to find out how they are best read.
   bool tries_reading(const Weight& w, int64_t n) const {
@@ -193,9 +198,26 @@ class MatrixProducts {
   }
   static uint64_t weight_bytes(std::span<const Product> products);
 
+  // What a thread's scratch was last written by: in which loop, and which product.
+  struct alignas(64) ScratchUse {
+    uint64_t loop = 0;
+    decltype(kernels::PanelMatmul::multiply) product = nullptr;
+  };
+  // Whether a thread that is about to multiply these weights did so before in this loop, and nothing since
+  // that writes to its scratch.
+  bool keeps_scratch(const Weight& w, unsigned thread) {
+    const ScratchUse use = {loop_, matrix_of(w).kernel.multiply};
+    ScratchUse& last = scratch_uses_[thread];
+    const bool is_kept = last.loop == use.loop && last.product == use.product;
+    last = use;
+    return is_kept;
+  }
+
   ThreadTeam& team_;
   HostBackend& memory_;
-  const void* first_weights_ = nullptr;  // to be multiplied
+  uint64_t loop_ = 0;
+  std::vector<ScratchUse> scratch_uses_;  // by thread
+  const void* first_weights_ = nullptr;   // to be multiplied
   bool came_again_ = false;
   Buffer scratch_;
   int64_t scratch_bytes_ = 0;  // of a thread

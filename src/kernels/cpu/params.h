@@ -106,12 +106,14 @@ struct PanelMatmulParams {
   int64_t next_bytes = 0;
   // Or two runs of panels side by side, each a stream through memory that is asked for a little ahead
   // or not (runs_ask_ahead): besides those above the ones run_step further, as far as they lie before
-  // run_end. Only with up to PanelMatmul::two_run_rows rows of activations; `next` is nullptr then. 0: one
-  // run.
+  // run_end. Only where PanelMatmul::takes_two_runs(n); `next` is nullptr then. 0: one run.
   int64_t run_step = 0, run_end = 0;
   // Whether two runs ask for what lies ahead. With up to kStreamedRows rows they need not: the processor may
   // foresee as much by itself.
   bool runs_ask_ahead = true;
+  // Whether `scratch` is as the same multiply() has left it, for the same rows of activations: what it has
+  // prepared of them is still there.
+  bool scratch_is_kept = false;
 };
 
 constexpr int kDTypeIds = 40;  // above every DType
@@ -120,6 +122,14 @@ constexpr int kDTypeIds = 40;  // above every DType
 // ISA keeps a type, raises it, since panels are kept in files (backend/repack_cache.h);
 // tests/ops/panel_layout_test.cpp notices who forgets.
 constexpr int kPanelLayoutVersion = 7;
+
+// Rows of activations, from `fewest` to `most`, that are all multiplied by one panel at a time, so that there
+// is one run of them. most == 0: none.
+struct WideRows {
+  int64_t fewest = 0, most = 0;
+
+  constexpr bool includes(int64_t n) const { return fewest <= n && n <= most; }
+};
 
 // How an ISA multiplies with weights of one type: in panels of several rows side by side, so that each lane
 // of a vector is an output. The layout is the ISA's own.
@@ -135,8 +145,11 @@ struct PanelMatmul {
   // Of 8-bit activations, or nullptr: the same, bit for bit, but faster, where n is a multiple of
   // kMatrixTileRows. For no other n.
   void (*multiply_tiles)(const PanelMatmulParams& p) = nullptr;
-  // Up to so many rows of activations it takes two runs of panels: PanelMatmulParams::run_step. 0: never.
+  // Up to so many rows of activations, unless they are wide, it takes two runs of panels:
+  // PanelMatmulParams::run_step. 0: never.
   int64_t two_run_rows = 0;
+  WideRows wide_rows;
+  bool takes_two_runs(int64_t n) const { return n <= two_run_rows && !wide_rows.includes(n); }
   // From shared_rows rows of activations on it prepares them for all panels of a call, which pays from
   // turn_panels / 2 on; turn_panels, if there are enough for every thread, are better. 0: it does not.
   int64_t shared_rows = 0, turn_panels = 0;

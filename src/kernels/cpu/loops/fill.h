@@ -46,6 +46,7 @@ PanelMatmul packed_panels() {
           Product::multiply,
           nullptr,
           Product::kTwoRunRows,
+          Product::wide_rows(),
           Product::shared_rows(),
           Product::turn_panels()};
 }
@@ -59,9 +60,9 @@ PlanesMatmul panels_in_planes() {
     using Upper = typename Whole::Upper;
     using UpperProduct = QuantizedProduct<V, Upper>;
     return {{V::kLanes, kBytesOf<Whole>, Whole::panel_bytes, Product::scratch_bytes, Whole::pack,
-             Product::multiply, nullptr, Product::kTwoRunRows},
+             Product::multiply, nullptr, Product::kTwoRunRows, Product::wide_rows()},
             {V::kLanes, kBytesOf<Upper>, Upper::panel_bytes, UpperProduct::scratch_bytes, nullptr,
-             UpperProduct::multiply, nullptr, UpperProduct::kTwoRunRows},
+             UpperProduct::multiply, nullptr, UpperProduct::kTwoRunRows, UpperProduct::wide_rows()},
             square_norms_of_planes<V, Whole>};
   } else {
     return {};
@@ -114,7 +115,7 @@ void fill_simple_quants(CpuKernels* table) {
   using Product = QuantizedProduct<V, Q8_0>;
   set(DType::kQ8_0,
       {V::kLanes, XForm::kInt8, Q8_0::panel_bytes, Product::scratch_bytes, Q8_0::pack, Product::multiply,
-       nullptr, Product::kTwoRunRows, Product::shared_rows(), Product::turn_panels()});
+       nullptr, Product::kTwoRunRows, Product::wide_rows(), Product::shared_rows(), Product::turn_panels()});
   table->planes[static_cast<int>(DType::kQ8_0)] = panels_in_planes<V, WholeQ8_0<V>>();
   set(DType::kQ4_0, packed_panels<V, PanelQ4_0<V>>());
   set(DType::kQ4_1, packed_panels<V, PanelQ4_1<V>>());

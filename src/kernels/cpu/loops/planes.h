@@ -68,8 +68,8 @@ template <class V, class Upper, int64_t kLowerBytes>
 struct Planes {
   static constexpr int64_t kUnitBlocks = Upper::kUnitBlocks;
 
-  static int64_t upper_bytes(int64_t k) { return Upper::panel_bytes(k); }
-  static int64_t lower_bytes(int64_t k) { return (k / kBlock * kLowerBytes + 63) / 64 * 64; }
+  static constexpr int64_t upper_bytes(int64_t k) { return Upper::panel_bytes(k); }
+  static constexpr int64_t lower_bytes(int64_t k) { return (k / kBlock * kLowerBytes + 63) / 64 * 64; }
   static int64_t panel_bytes(int64_t k) { return upper_bytes(k) + lower_bytes(k); }
 
   static InPlanes panel(const PanelMatmulParams& p, int64_t i) {

@@ -10,6 +10,7 @@
 #include "kernels/cpu/loops/panel_int8.h"
 #include "kernels/cpu/loops/products.h"
 #include "kernels/cpu/loops/spread_product.h"
+#include "kernels/cpu/loops/wide_product.h"
 
 namespace inferno::kernels {
 namespace {
@@ -243,11 +244,19 @@ struct QuantizedProduct {
   using InPlace = InPlaceProduct<V, Format>;
   using Spread = SpreadProduct<V, Format, Whole>;
   static constexpr bool kIsSpread = sums_in_words<V>();
+  static constexpr bool kIsWide = requires { V::kWideRows; };
   // PanelMatmul::two_run_rows.
   static constexpr int64_t kTwoRunRows = !takes_two_runs<V>()  ? 0
                                          : V::kTilePanels == 2 ? InPlace::kMostRows
                                                                : kStreamedRows;
 
+  static constexpr WideRows wide_rows() {
+    if constexpr (kIsWide) {
+      return {WideProduct<V, Format>::kFewestRows, WideProduct<V, Format>::kMostRows};
+    } else {
+      return {};
+    }
+  }
   static constexpr int64_t shared_rows() {
     if constexpr (kIsSpread) {
       return Spread::kFewestRows > InPlace::kMostRows ? Spread::kFewestRows : InPlace::kMostRows + 1;
@@ -264,15 +273,17 @@ struct QuantizedProduct {
   }
   static int64_t scratch_bytes(int64_t k) {
     const int64_t whole = V::kTilePanels * Whole::panel_bytes(k);
-    if constexpr (kIsSpread) {
-      return whole < Spread::scratch_bytes() ? Spread::scratch_bytes() : whole;
-    } else {
-      return whole;
-    }
+    int64_t shared = 0;
+    if constexpr (kIsSpread) shared = Spread::scratch_bytes();
+    if constexpr (kIsWide) shared = WideProduct<V, Format>::scratch_bytes(k);
+    return whole < shared ? shared : whole;
   }
 
   static void multiply(const PanelMatmulParams& p) {
     if (p.n <= kStreamedRows) return multiply_stream<V, Format>(p);
+    if constexpr (kIsWide) {
+      if (wide_rows().includes(p.n)) return WideProduct<V, Format>::multiply(p);
+    }
     if constexpr (InPlace::kMostRows > kStreamedRows) {
       if (p.n <= InPlace::kMostRows) return InPlace::multiply(p);
     }

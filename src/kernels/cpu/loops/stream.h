@@ -18,7 +18,7 @@ template <class V, int64_t kBytes, int64_t kUnit, int64_t kScaleBytes>
 struct StreamedPanel {
   static constexpr int64_t kUnitBlocks = kUnit;
 
-  static int64_t panel_bytes(int64_t k) { return (used_bytes(k / kBlock) + 63) / 64 * 64; }
+  static constexpr int64_t panel_bytes(int64_t k) { return (used_bytes(k / kBlock) + 63) / 64 * 64; }
   template <class Byte>
   static Byte* block(Byte* panel, int64_t b) {
     return panel + b * kBytes + (b / kRun + 1) * kRunScales;
@@ -45,7 +45,7 @@ struct StreamedPanel {
   static constexpr int64_t kRunScales = kUnitsOfRun * kScaleBytes;
   static constexpr int64_t kRunBytes = kUnitsOfRun * kUnitBytes;
 
-  static int64_t used_bytes(int64_t nb) {
+  static constexpr int64_t used_bytes(int64_t nb) {
     return nb / kRun * kRunBytes + (nb % kRun == 0 ? 0 : kRunScales + nb % kRun * kBytes);
   }
 };
