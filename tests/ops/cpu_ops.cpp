@@ -179,9 +179,13 @@ void multiply(const CpuKernels& cpu, const PanelMatmul& kernel, const kernels::M
   params.next = nullptr;
   std::fill_n(p.y, p.n * p.m, -1.0f);
   params.scratch_is_kept = true;
+  const bool has_tiles = kernel.multiply_tiles != nullptr && p.n >= kernels::kMatrixTileRows;
+  std::vector<int8_t> nothing(static_cast<size_t>(p.n * p.k));
+  if (kernel.wide_rows.includes(p.n) && !has_tiles) params.quantized.q = nothing.data();
   backend::multiply_rows(kernel, params);
   EXPECT_TRUE(same_bits(y, std::vector<float>(p.y, p.y + p.n * p.m))) << "other bits with a kept scratch";
   params.scratch_is_kept = false;
+  params.quantized.q = quantized.q;
   if (!kernel.takes_two_runs(p.n)) {
     // A turn in the middle writes to its own outputs alone.
     if (n_panels < 3) return;

@@ -152,9 +152,9 @@ Status MatrixProducts::reserve_scratch(const CpuMatrix& matrix, int64_t cols) {
   return {};
 }
 
-void MatrixProducts::multiply_panels(const Product& p, const Activations& x, const Panels& panels,
-                                     unsigned thread, const Fetched& next, const SecondRun& second,
-                                     bool scratch_is_kept) {
+void MatrixProducts::multiply_turn(const Product& p, const Activations& x, const Panels& panels,
+                                   unsigned thread, const Fetched& next, const SecondRun& second,
+                                   bool scratch_is_kept) {
   const CpuMatrix& m = matrix_of(*p.w);
   if (m.kernel.rows == 0) {
     const int64_t end = std::min(panels.end * kReferenceRows, p.w->rows);

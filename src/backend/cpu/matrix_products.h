@@ -36,8 +36,8 @@ class MatrixProducts {
   Status reserve_scratch(const CpuMatrix& matrix, int64_t cols);
 
   // Those of the same n rows, up to kMaxProducts, as one loop. A thread asks rows_of(thread) for the
-  // Activations at each of its turns. Calls made(i, begin, end) when these outputs of product i are there,
-  // for all rows, on the thread that made them.
+  // Activations at each of its turns, and gets the same. Calls made(i, begin, end) when these outputs of
+  // product i are there, for all rows, on the thread that made them.
   static constexpr size_t kMaxProducts = 4;
   template <class RowsOf, class Made>
   void multiply(std::span<const Product> products, int64_t n, const RowsOf& rows_of, const Made& made) {
@@ -53,8 +53,8 @@ class MatrixProducts {
       const bool fetches = reading == Reading::kNextTurn ||
                            (reading == Reading::kTwoRuns && !turns.are_few_rows() && place.second.step == 0);
       const Fetched next = fetches ? turns.after(turn) : Fetched{};
-      multiply_panels(products[place.product], rows_of(thread), place.panels, thread, next, place.second,
-                      keeps_scratch(w, thread));
+      multiply_turn(products[place.product], rows_of(thread), place.panels, thread, next, place.second,
+                    keeps_scratch(w, thread));
       const auto made_of = [&](const Panels& panels) {
         if (panels.begin >= panels.end) return;
         made(place.product, panels.begin * rows_of_panel(w), std::min(panels.end * rows_of_panel(w), w.rows));
@@ -88,8 +88,10 @@ class MatrixProducts {
   };
   // Some panels of a product.
   void multiply_panels(const Product& p, const Activations& x, const Panels& panels, unsigned thread,
-                       const Fetched& next, const SecondRun& second = {0, 0, true},
-                       bool scratch_is_kept = false);
+                       const Fetched& next) {
+    scratch_uses_[thread] = {};
+    multiply_turn(p, x, panels, thread, next, {0, 0, true}, false);
+  }
 
   // Whether products of n rows with this kind of weights are timed to find out how they are best read.
   bool tries_reading(const Weight& w, int64_t n) const {
@@ -197,6 +199,8 @@ class MatrixProducts {
     return n <= kernels::kStreamedRows ? Reading::kInOrder : Reading::kNextTurn;
   }
   static uint64_t weight_bytes(std::span<const Product> products);
+  void multiply_turn(const Product& p, const Activations& x, const Panels& panels, unsigned thread,
+                     const Fetched& next, const SecondRun& second, bool scratch_is_kept);
 
   // What a thread's scratch was last written by: in which loop, and which product.
   struct alignas(64) ScratchUse {

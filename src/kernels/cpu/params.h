@@ -123,10 +123,10 @@ constexpr int kDTypeIds = 40;  // above every DType
 // tests/ops/panel_layout_test.cpp notices who forgets.
 constexpr int kPanelLayoutVersion = 7;
 
-// Rows of activations, from `fewest` to `most`, that are all multiplied by one panel at a time, so that there
-// is one run of them. most == 0: none.
+// Rows of activations, from `fewest` to `most`, that are multiplied by one panel at a time, in one run;
+// `next` says nothing to them. most == 0: none.
 struct WideRows {
-  int64_t fewest = 0, most = 0;
+  int64_t fewest = 1, most = 0;
 
   constexpr bool includes(int64_t n) const { return fewest <= n && n <= most; }
 };

@@ -9,10 +9,9 @@ namespace {
 struct Avx512VnniVector : Avx512Vector {
   static constexpr int kLargestOffset = 128;
   static constexpr int kManyTileRows = 7;
-  static constexpr int kWideRows = 16;  // beside a block of a panel in registers: loops/wide_product.h
-  // Up to so many rows of activations, unless they are wide, weights are unpacked anew for each tile: for
-  // one; of nibbles, an operation or two each, for as many as beat unpacking once.
-  static constexpr int64_t kPackedRows = kTileRows, kNibbleRows = 24;
+  static constexpr int kWideRows = 16;  // of a tile beside a block of a panel: loops/wide_product.h
+  // Rows of activations up to which weights are multiplied where they lie, unless they are wide: one tile.
+  static constexpr int64_t kPackedRows = kTileRows, kNibbleRows = kTileRows;
   static I dot(I sum, I w, I x) { return _mm512_dpbusd_epi32(sum, w, x); }
 };
 

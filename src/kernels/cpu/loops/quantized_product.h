@@ -1,5 +1,6 @@
 // Products of quantized weights in panels and any number of rows of activations in 8 bits: as a stream, where
-// they lie, or unpacked first, with rows as they lie or spread (spread_product.h). What multiplies a tile is
+// they lie, by all rows of a batch (wide_product.h), or unpacked first, with rows as they lie or spread
+// (spread_product.h). What multiplies a tile is
 // in panel_int8.h.
 #pragma once
 
@@ -141,6 +142,14 @@ constexpr auto unpacked() {
   }
 }
 
+// Whether an ISA multiplies one panel by all rows of a batch.
+template <class V>
+constexpr bool is_wide() {
+  return requires {
+    V::kWideRows;
+  };
+}
+
 template <class Format>
 constexpr bool has_nibbles_alone() {
   if constexpr (requires { Format::kIsNibbles; }) {
@@ -153,7 +162,8 @@ constexpr bool has_nibbles_alone() {
 // Up to so many rows of activations weights are multiplied where they lie; where there are more, once they
 // are unpacked. Bytes are, too: a copy whose blocks follow each other, with scales in float32, is paid for by
 // 96 rows (timed with AVX-512); by 24 where it is magnitudes and rows are spread for it (AVX2). Others are
-// unpacked anew for each tile of rows, which an ISA says how many times pay for (docs/decisions/009).
+// unpacked anew for each tile of rows, which an ISA says how many times pay for. Those that are wide
+// (PanelMatmul::wide_rows) are another matter (docs/decisions/009).
 template <class V, class Format>
 constexpr int64_t rows_in_place() {
   if constexpr (requires { Format::kIsBytes; }) {
@@ -184,7 +194,8 @@ struct InPlaceProduct {
   using Place = decltype(panel_at<Format>(PanelMatmulParams(), 0));
   static constexpr int kTileRows = V::kTileRows;
   // Of products with more than kStreamedRows rows: a tile of fewer would have fitted into the one beside it.
-  static constexpr int kFewestTileRows = (kTileRows + 1) / 2;
+  static constexpr int kFewestTileRows =
+      is_wide<V>() ? static_cast<int>(kStreamedRows) + 1 : (kTileRows + 1) / 2;
   static_assert(kFewestTileRows <= kStreamedRows + 1);
 
   // n_rows rows, from kFewestTileRows to kRows.
@@ -244,7 +255,8 @@ struct QuantizedProduct {
   using InPlace = InPlaceProduct<V, Format>;
   using Spread = SpreadProduct<V, Format, Whole>;
   static constexpr bool kIsSpread = sums_in_words<V>();
-  static constexpr bool kIsWide = requires { V::kWideRows; };
+  static constexpr bool kIsWide = is_wide<V>();
+  static_assert(!(kIsSpread && kIsWide));
   // PanelMatmul::two_run_rows.
   static constexpr int64_t kTwoRunRows = !takes_two_runs<V>()  ? 0
                                          : V::kTilePanels == 2 ? InPlace::kMostRows

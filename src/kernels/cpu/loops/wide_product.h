@@ -1,7 +1,7 @@
-// Products of quantized weights and a batch of rows of activations: one panel by all rows, block by block,
-// for an ISA with registers for a block of a panel beside the sums of so many rows. Weights are read, and
-// unpacked if they are packed, once, and at an even pace, so that memory is read beside the arithmetic
-// (docs/decisions/009, "A panel by all rows").
+// Products of quantized weights and a batch of rows of activations: one panel by up to 16 rows, block by
+// block, for an ISA with registers for a block of a panel beside the sums of so many rows. Weights are read,
+// and unpacked if they are packed, once for so many rows, and at an even pace, so that memory is read beside
+// the arithmetic (docs/decisions/009, "A panel by all rows").
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,42 @@
 
 #include "kernels/cpu/loops/panel.h"
 #include "kernels/cpu/loops/panel_int8.h"
+#include "kernels/cpu/opaque.h"
 #include "kernels/cpu/params.h"
 
 namespace inferno::kernels {
 namespace {
 
+// kGroups numbers of each of n_rows rows and nb blocks, which lie (rows, blocks, groups), to where a block
+// has its own, (groups, to_rows); from one block to the next it is block_bytes. Shifted right, where they are
+// integers; zeros for rows that are missing.
+template <class V, int kGroups, int kShift>
+[[gnu::noinline]] void put_numbers(const float* numbers, int64_t n_rows, int64_t nb, int64_t to_rows,
+                                   int64_t block_bytes, uint8_t* to) {
+  using F = typename V::F;
+  const int64_t n = nb * kGroups;
+  for (int64_t i = 0; i < n; i += V::kLanes) {
+    const int64_t some = n - i < V::kLanes ? n - i : V::kLanes;
+    F x[V::kLanes];
+#pragma GCC unroll 16
+    for (int64_t t = 0; t < V::kLanes; ++t)
+      x[t] = t < n_rows ? V::load(numbers + t * n + i, some) : V::zero();
+    V::transpose(x);
+    alignas(64) float columns[V::kLanes][V::kLanes];
+#pragma GCC unroll 16
+    for (int64_t j = 0; j < V::kLanes; ++j) V::store(columns[j], x[j]);
+    for (int64_t j = 0; j < some; ++j) {
+      const auto column = V::template shift_right_i32<kShift>(V::load_bytes(columns[j]));
+      auto* place =
+          reinterpret_cast<float*>(to + (i + j) / kGroups * block_bytes) + (i + j) % kGroups * to_rows;
+      V::store(place, V::float_of_bits(column), to_rows);
+    }
+  }
+}
+
 // kRows rows of activations side by side: of each block the bytes of all, then their scales and, of each
 // group of weights that share one, what takes back their offset or, where they have minimums, the totals. So
-// one register finds all of it, where rows as they lie take one each.
+// one pointer finds all of it, where rows as they lie take several each.
 template <class V, class Format, int kRows>
 class RowsSideBySide {
  public:
@@ -30,32 +58,35 @@ class RowsSideBySide {
 
   // Those of p, at most kRows; zeros take the place of rows that are missing. `to` has room for
   // p.k / kBlock * kBlockBytes.
-  static void put(const PanelMatmulParams& p, uint8_t* to) {
+  static void put(const PanelMatmulParams& p, int64_t r, uint8_t* to) {
     const int64_t nb = p.k / kBlock;
+    const int64_t n = p.n - r < kRows ? p.n - r : kRows;
     const QuantizedRows& x = p.quantized;
-    for (int64_t t = 0; t < p.n; ++t) {
+    for (int64_t t = 0; t < n; ++t) {
       for (int64_t b = 0; b < nb; ++b)
-        std::memcpy(to + b * kBlockBytes + t * kBlock, x.q + t * p.k + b * kBlock, kBlock);
+        std::memcpy(to + b * kBlockBytes + t * kBlock, x.q + (r + t) * p.k + b * kBlock, kBlock);
     }
-    for (int64_t t = p.n; t < kRows; ++t) {
+    for (int64_t t = n; t < kRows; ++t) {
       for (int64_t b = 0; b < nb; ++b) std::memset(to + b * kBlockBytes + t * kBlock, 0, kBlock);
     }
-    put_numbers<1, 0>(x.scale, p.n, nb, to + kScales);
+    put_numbers<V, 1, 0>(x.scale + r * nb, n, nb, kRows, kBlockBytes, to + kScales);
     if constexpr (kHasTotals) {
-      const float* totals = kGroups == 1 ? x.total : x.half_total;
-      put_numbers<kGroups, 0>(totals, p.n, nb, to + kOfGroups);
+      const float* totals = (kGroups == 1 ? x.total : x.half_total) + r * nb * kGroups;
+      put_numbers<V, kGroups, 0>(totals, n, nb, kRows, kBlockBytes, to + kOfGroups);
     }
     if constexpr (kHasStarts) {
       constexpr int kShift = __builtin_ctz(128 / Format::kOffset);
-      const int32_t* sums = kGroups == 1 ? x.sum : x.half;
-      put_numbers<kGroups, kShift>(reinterpret_cast<const float*>(sums), p.n, nb, to + kOfGroups);
+      const int32_t* sums = (kGroups == 1 ? x.sum : x.half) + r * nb * kGroups;
+      put_numbers<V, kGroups, kShift>(reinterpret_cast<const float*>(sums), n, nb, kRows, kBlockBytes,
+                                      to + kOfGroups);
     }
   }
 
   // Of one block.
   class Block {
    public:
-    explicit Block(const uint8_t* at) : at_(at) {}
+    // Each is read for itself: whoever keeps what is read for another group has no register left for it.
+    explicit Block(const uint8_t* at) : at_(at) { INFERNO_OPAQUE_POINTER(at_); }
     typename V::I quad(int t, int v) const {
       return V::repeat4(reinterpret_cast<const int8_t*>(at_) + t * kBlock + v * 4);
     }
@@ -85,37 +116,11 @@ class RowsSideBySide {
  private:
   static constexpr int64_t kScales = kRows * kBlock, kOfGroups = kScales + kRows * 4;
 
-  // kGroupsOfBlock numbers of each row and block, which lie (rows, blocks, groups), to (blocks, groups, rows)
-  // from `to` on. Shifted right, where they are integers.
-  template <int kGroupsOfBlock, int kShift>
-  static void put_numbers(const float* numbers, int64_t n_rows, int64_t nb, uint8_t* to) {
-    using F = typename V::F;
-    static_assert(kRows <= V::kLanes);
-    const int64_t n = nb * kGroupsOfBlock;
-    for (int64_t i = 0; i < n; i += V::kLanes) {
-      const int64_t some = n - i < V::kLanes ? n - i : V::kLanes;
-      F x[V::kLanes];
-#pragma GCC unroll 16
-      for (int64_t t = 0; t < V::kLanes; ++t)
-        x[t] = t < n_rows ? V::load(numbers + t * n + i, some) : V::zero();
-      V::transpose(x);
-      alignas(64) float columns[V::kLanes][V::kLanes];
-#pragma GCC unroll 16
-      for (int64_t j = 0; j < V::kLanes; ++j) V::store(columns[j], x[j]);
-      for (int64_t j = 0; j < some; ++j) {
-        const auto column = V::template shift_right_i32<kShift>(V::load_bytes(columns[j]));
-        uint8_t* block = to + (i + j) / kGroupsOfBlock * kBlockBytes;
-        float* place = reinterpret_cast<float*>(block) + (i + j) % kGroupsOfBlock * kRows;
-        V::store(place, V::float_of_bits(column), kRows);
-      }
-    }
-  }
-
   const uint8_t* blocks_;
 };
 
 // Asks for what lies ahead of a stream of blocks, into the first-level cache: so many lines of each block, of
-// kBytes bytes or a little less, one at a time.
+// kBytes bytes or nearly, one at a time.
 template <int64_t kBytes>
 struct BlocksAhead {
   static constexpr int64_t kLines = (kBytes + 63) / 64;
@@ -149,8 +154,8 @@ struct BlocksOfPlanesAhead {
 };
 
 // What a block's bytes come to, its part of all scales included.
-template <class OneMore>
-constexpr int64_t bytes_of_block(const OneMore& panel_bytes) {
+template <class BytesOfPanel>
+constexpr int64_t bytes_of_block(const BytesOfPanel& panel_bytes) {
   constexpr int64_t kBlocks = 256;  // of which all formats' units are parts
   return (panel_bytes(kBlocks * kBlock) + kBlocks - 1) / kBlocks;
 }
@@ -171,37 +176,57 @@ auto blocks_ahead(const PanelMatmulParams& p, const Place& panel) {
 template <class V, class Format>
 class WideProduct {
  public:
-  static constexpr int kMostRows = V::kWideRows;
+  static constexpr int kTileRows = V::kWideRows;
+  // Bytes are multiplied by more rows where they lie: quantized_product.h.
+  static constexpr int64_t kMostRows = (requires { Format::kIsBytes; } ? 1 : 2) * kTileRows;
   // Fewer fit into one tile of two panels.
   static constexpr int kFewestRows = V::kTileRows + 1;
 
-  static int64_t scratch_bytes(int64_t k) { return k / kBlock * Rows<kMostRows>::kBlockBytes; }
+  static int64_t scratch_bytes(int64_t k) {
+    return kMostRows / kTileRows * (k / kBlock) * Rows<kTileRows>::kBlockBytes;
+  }
 
   // From kFewestRows to kMostRows rows.
-  static void multiply(const PanelMatmulParams& p) { multiply_rows<kFewestRows + 1>(p); }
+  static void multiply(const PanelMatmulParams& p) {
+    const int64_t n_tiles = (p.n + kTileRows - 1) / kTileRows;
+    multiply_tiles<kFewestRows + 1>(p, n_tiles, (p.n + n_tiles - 1) / n_tiles);
+  }
 
  private:
   template <int kRows>
   using Rows = RowsSideBySide<V, Format, kRows>;
+  // Of panels that all tiles are multiplied by, one after the other: they stay in the second-level cache.
+  static constexpr int64_t kGroupBytes = 192 * 1024;
 
-  // An odd number has one more beside it, of zeros.
-  static_assert(kFewestRows % 2 == 1 && kMostRows % 2 == 0);
+  // Tiles of tile_rows rows or one less; an odd number has one more beside it, of zeros.
+  static_assert(kFewestRows % 2 == 1 && kTileRows % 2 == 0);
   template <int kRows>
-  static void multiply_rows(const PanelMatmulParams& p) {
-    if constexpr (kRows < kMostRows) {
-      if (p.n > kRows) return multiply_rows<kRows + 2>(p);
+  static void multiply_tiles(const PanelMatmulParams& p, int64_t n_tiles, int64_t tile_rows) {
+    if constexpr (kRows < kTileRows) {
+      if (tile_rows > kRows) return multiply_tiles<kRows + 2>(p, n_tiles, tile_rows);
     }
-    if (!p.scratch_is_kept) Rows<kRows>::put(p, p.scratch);
-    for (int64_t panel = p.panel_begin; panel < p.panel_end; ++panel) multiply_panel<kRows>(p, panel);
+    const int64_t tile_bytes = p.k / kBlock * Rows<kRows>::kBlockBytes;
+    if (!p.scratch_is_kept) {
+      for (int64_t i = 0; i < n_tiles; ++i) Rows<kRows>::put(p, i * kRows, p.scratch + i * tile_bytes);
+    }
+    const int64_t group =
+        n_tiles == 1 ? p.panel_end - p.panel_begin : 1 + kGroupBytes / Format::panel_bytes(p.k);
+    for (int64_t begin = p.panel_begin; begin < p.panel_end; begin += group) {
+      const int64_t end = begin + group < p.panel_end ? begin + group : p.panel_end;
+      for (int64_t i = 0; i < n_tiles; ++i) {
+        const Rows<kRows> x(p.scratch + i * tile_bytes);
+        for (int64_t panel = begin; panel < end; ++panel) multiply_panel<kRows>(p, panel, i * kRows, x);
+      }
+    }
   }
 
   static constexpr int kGroups = kBlock / Format::kGroup;
   static constexpr int kVectors = Format::kGroup / 4;
 
   template <int kRows>
-  [[gnu::noinline]] static void multiply_panel(const PanelMatmulParams& p, int64_t panel) {
+  [[gnu::noinline]] static void multiply_panel(const PanelMatmulParams& p, int64_t panel, int64_t r,
+                                               const Rows<kRows>& x) {
     const int64_t nb = p.k / kBlock;
-    const Rows<kRows> x(p.scratch);
     const auto place = panel_at<Format>(p, panel);
     auto ahead = blocks_ahead<Format>(p, place);
     typename V::F y[kRows];
@@ -217,7 +242,7 @@ class WideProduct {
           add_group<kRows>(block, scales, j, group, x.block(unit + j), ahead, y);
       }
     }
-    store(p, panel, y);
+    store(p, panel, r, y);
   }
 
   // The operations of panel_int8.h in the same order for each output, so that bits are the same.
@@ -240,6 +265,7 @@ class WideProduct {
 #pragma GCC unroll 4
       for (int64_t line = step * Ahead::kLines / kSteps; line < (step + 1) * Ahead::kLines / kSteps; ++line)
         ahead.ask(line);
+      INFERNO_OPAQUE(y[t]);  // else all lines are asked for at once
       I sum = x.start(t, group);
 #pragma GCC unroll 8
       for (int v = 0; v < kVectors; ++v) sum = V::dot(sum, w[v], x.quad(t, group * kVectors + v));
@@ -248,17 +274,17 @@ class WideProduct {
     }
   }
 
-  // Of all rows but maybe the last one, which is not there.
+  // Of rows from r on, as far as they are there.
   template <int kRows>
-  static void store(const PanelMatmulParams& p, int64_t panel, const typename V::F (&y)[kRows]) {
+  static void store(const PanelMatmulParams& p, int64_t panel, int64_t r, const typename V::F (&y)[kRows]) {
     using F = typename V::F;
     const int64_t row = panel * V::kLanes;
     const int64_t n = p.m - row < V::kLanes ? p.m - row : V::kLanes;
     const F bias = p.bias == nullptr ? V::zero() : V::load(p.bias + row, n);
 #pragma GCC unroll 16
     for (int t = 0; t < kRows; ++t) {
-      if (t == kRows - 1 && p.n < kRows) continue;
-      V::store(p.y + t * p.m + row, p.bias == nullptr ? y[t] : V::add(y[t], bias), n);
+      if (r + t >= p.n) continue;
+      V::store(p.y + (r + t) * p.m + row, p.bias == nullptr ? y[t] : V::add(y[t], bias), n);
     }
   }
 };
