@@ -177,8 +177,7 @@ template <class V, class Format>
 class WideProduct {
  public:
   static constexpr int kTileRows = V::kWideRows;
-  // Bytes are multiplied by more rows where they lie: quantized_product.h.
-  static constexpr int64_t kMostRows = (requires { Format::kIsBytes; } ? 1 : 2) * kTileRows;
+  static constexpr int64_t kMostRows = 2 * kTileRows;
   // Fewer fit into one tile of two panels.
   static constexpr int kFewestRows = V::kTileRows + 1;
 
