@@ -1,7 +1,6 @@
 // Products of quantized weights in panels and any number of rows of activations in 8 bits: as a stream, where
 // they lie, by all rows of a batch (wide_product.h), or unpacked first, with rows as they lie or spread
-// (spread_product.h). What multiplies a tile is
-// in panel_int8.h.
+// (spread_product.h). What multiplies a tile is in panel_int8.h.
 #pragma once
 
 #include <cstdint>

@@ -56,7 +56,7 @@ class RowsSideBySide {
 
   explicit RowsSideBySide(const uint8_t* blocks) : blocks_(blocks) {}
 
-  // Those of p, at most kRows; zeros take the place of rows that are missing. `to` has room for
+  // Those of p from row r on; zeros take the place of rows that are missing. `to` has room for
   // p.k / kBlock * kBlockBytes.
   static void put(const PanelMatmulParams& p, int64_t r, uint8_t* to) {
     const int64_t nb = p.k / kBlock;
@@ -120,7 +120,8 @@ class RowsSideBySide {
 };
 
 // Asks for what lies ahead of a stream of blocks, into the first-level cache: so many lines of each block, of
-// kBytes bytes or nearly, one at a time.
+// kBytes bytes or nearly, one at a time. As LinesAhead (fetcher.h), but that how many is known beforehand, so
+// that asking takes no branch.
 template <int64_t kBytes>
 struct BlocksAhead {
   static constexpr int64_t kLines = (kBytes + 63) / 64;
@@ -177,6 +178,7 @@ template <class V, class Format>
 class WideProduct {
  public:
   static constexpr int kTileRows = V::kWideRows;
+  // More gain nothing by it (docs/decisions/009).
   static constexpr int64_t kMostRows = 2 * kTileRows;
   // Fewer fit into one tile of two panels.
   static constexpr int kFewestRows = V::kTileRows + 1;
